@@ -8,7 +8,7 @@ ENV ?=
 SECONDS ?= 60
 # Set to make the virtual environment from another Python than the operating system's: make setup PYTHON=python3.13
 export PYTHON
-UNIT := tests/unit tests/golden tests/repo tests/fuzz envbuilder tools
+UNIT := tests/unit tests/interpreters tests/golden tests/repo tests/fuzz envbuilder tools
 # What needs no engine shares nothing, and runs on every core. Every run says which tests took longest.
 PARALLEL := --numprocesses auto --dist worksteal --durations 10
 # A file stays on one worker, with what it builds; files that use the engine stay on the same one.
@@ -48,11 +48,11 @@ demo: setup ## Build and validate ENV (default: tf-2.4-cuda11.0, see .ci/demo) w
 .PHONY: test
 test: engine ## All tests: unit, contract, golden, repo, and e2e with a real engine and real TensorFlow
 	.ci/test-tools
-	$(BIN)/pytest $(PARALLEL) $(UNIT)
+	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=thorough $(UNIT)
 	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest $(GROUPED) tests/contract tests/e2e
 
 .PHONY: unit
-unit: setup ## Tests that need neither engine nor network
+unit: setup ## Unit, golden, repository tests and doctests, and the probe in every Python: no engine, no network
 	.ci/test-tools
 	$(BIN)/pytest $(PARALLEL) $(UNIT)
 
@@ -62,7 +62,7 @@ unit-pythons: setup ## Unit tests that depend on the interpreter, with the oldes
 	.ci/unit-pythons
 
 .PHONY: fuzz
-fuzz: setup ## Try new damaged inputs on all parsers of outside data, SECONDS in all (default: 60)
+fuzz: setup ## Try new damaged inputs on each parser of outside data, SECONDS in all (60); finds go into tests/fuzz/corpus/
 	ENVBUILDER_FUZZ_SECONDS=$(SECONDS) $(BIN)/pytest $(PARALLEL) tests/fuzz
 
 .PHONY: e2e

@@ -13,7 +13,9 @@ GOLDEN = Path(__file__).parent / "golden"
 _OPTION = "--update-golden"
 
 # A machine that is busy with something else is no reason to fail.
-settings.register_profile("house", deadline=None, max_examples=50)
+settings.register_profile("house", deadline=None, max_examples=20)
+# For `make test`, which CI runs.
+settings.register_profile("thorough", deadline=None, max_examples=50)
 # For another Python after a whole run: the point is the interpreter, not the examples.
 settings.register_profile("brief", deadline=None, max_examples=5)
 settings.load_profile("house")

@@ -55,6 +55,21 @@ class PackedPython:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledPython:
+    """An interpreter of this machine that may be packed into an archive.
+
+    Attributes:
+        version: Major and minor version.
+        program: Path of the program.
+        glibc: Oldest C library on which its files run.
+    """
+
+    version: Release
+    program: str
+    glibc: Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """Ingredients that are available to a build on this machine.
 
@@ -62,10 +77,10 @@ class Inventory:
         bases: Ids of bases that are in the cache or in the container engine.
         engine: Whether a container engine is available.
         pythons: Interpreter archives in the cache.
-        installed: Minor versions of CPython that are installed on this machine, each with a program; whether an
-            interpreter archive can be made from one is unknown.
+        installed: Interpreters of this machine, in the order in which they are found; whether an archive can be made
+            of one is unknown.
         standalone: Whether standalone interpreters can be downloaded.
-        debian_archive: Whether a Debian archive is configured on this host.
+        distributions: Distributions of packages whose archive is configured on this host.
         registry_mirror: Registry configured in place of the public ones; empty if none is.
         archives: Ids of vendor archives that are on this machine.
         unaccepted: Ids of publishers of archives whose license the user has not accepted.
@@ -74,9 +89,9 @@ class Inventory:
     bases: frozenset[str] = frozenset()
     engine: bool = True
     pythons: tuple[PackedPython, ...] = ()
-    installed: tuple[tuple[Release, str], ...] = ()
+    installed: tuple[InstalledPython, ...] = ()
     standalone: Buildability = Buildability.UNKNOWN
-    debian_archive: bool = True
+    distributions: frozenset[BaseKind] = frozenset({BaseKind.DEBIAN})
     registry_mirror: str = ""
     archives: frozenset[str] = frozenset()
     unaccepted: frozenset[str] = frozenset()
@@ -194,17 +209,18 @@ def _obstacles(choice: BaseChoice, inventory: Inventory) -> Iterator[_Obstacle]:
 
 
 def _has_apt_run(choice: BaseChoice) -> bool:
-    """Return True if packages are installed by apt inside a registry image; those on a Debian tree are unpacked."""
+    """Return True if packages are installed by apt inside a registry image; those on a tree are unpacked."""
     python = choice.system.python_package if choice.python_provider is PythonProvider.OS else ""
     return choice.system.kind is BaseKind.IMAGE and bool(choice.os_packages or python)
 
 
 def _base_obstacle(system: BaseSystem, inventory: Inventory) -> _Obstacle | None:
-    if system.kind is BaseKind.DEBIAN and not inventory.debian_archive:
+    if system.kind.is_tree and system.kind not in inventory.distributions:
+        word = system.kind.value
         return _Obstacle(
             verdict=Buildability.NO,
-            reason=f"{system.id} needs a Debian archive, and none is configured on this host",
-            hint="use --debian-mirror URL",
+            reason=f"{system.id} needs the archive of {word.capitalize()}, and none is configured on this host",
+            hint=f"use --{word}-mirror URL, or `export ENVBUILDER_{word.upper()}_MIRROR=URL`",
         )
     match system.publication.state:
         case PublicationState.PUBLISHED:
@@ -240,7 +256,7 @@ def _archive_obstacles(archives: tuple[VendorArchive, ...], inventory: Inventory
         each for each in archives if each.format is not ArchiveFormat.WHEEL and each.id not in inventory.archives
     ]
     publishers = " and ".join(sorted({each.publisher for each in missing}))
-    accept = ", and NVIDIA's license of their libraries must be accepted" if licensed else ""
+    accept = ", and NVIDIA's license of the libraries must be accepted" if licensed else ""
     option = " with --accept-nvidia-eula" if licensed else ""
     if missing:
         names = " and ".join(each.id for each in missing)
@@ -279,18 +295,26 @@ def _python_obstacle(python: Release, glibc: Release, inventory: Inventory) -> _
             hint=f"run `envbuilder python pack {python}` on a system with glibc {glibc} or older, and name the archive "
             "with --python-archive FILE",
         )
-    program = dict(inventory.installed).get(python, "")
-    if program:
+    return _packing(python, glibc, inventory, verdict)
+
+
+def _packing(python: Release, glibc: Release, inventory: Inventory, verdict: Buildability) -> _Obstacle:
+    """Return the obstacle of an interpreter without archive; its hint names only a program that runs on the base."""
+    installed = [each for each in inventory.installed if each.version == python]
+    fitting = next((each.program for each in installed if each.glibc <= glibc), "")
+    if fitting:
         return _Obstacle(
             verdict=Buildability.UNKNOWN,
-            reason=f"an interpreter archive of Python {python} is not in the cache; {program} can be packed",
-            hint=f"run `envbuilder python pack {program}`",
-            command=f"envbuilder python pack {program}",
+            reason=f"an interpreter archive of Python {python} is not in the cache; {fitting} can be packed",
+            hint=f"run `envbuilder python pack {fitting}`",
+            command=f"envbuilder python pack {fitting}",
         )
+    too_new = "".join(f"; {each.program} needs glibc {each.glibc}, the base has {glibc}" for each in installed)
     return _Obstacle(
         verdict=verdict,
-        reason=f"an interpreter archive of Python {python} is not in the cache, and {_source(verdict, python)}",
-        hint=f"run `envbuilder python pack {python}` where Python {python} is installed",
+        reason=f"an interpreter archive of Python {python} is not in the cache, and {_source(verdict, python)}"
+        f"{too_new}",
+        hint=f"run `envbuilder python pack {python}` where Python {python} is installed with glibc {glibc} or older",
     )
 
 

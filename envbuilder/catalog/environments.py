@@ -44,10 +44,16 @@ class CudaProvider(StrEnum):
 
 
 class BaseKind(StrEnum):
-    """Kind of a base."""
+    """Kind of a base: a registry image, or a tree of the .deb packages of a distribution."""
 
     IMAGE = "image"
     DEBIAN = "debian"
+    UBUNTU = "ubuntu"
+
+    @property
+    def is_tree(self) -> bool:
+        """True for a tree of .deb packages."""
+        return self is not BaseKind.IMAGE
 
 
 class PublicationState(StrEnum):
@@ -147,7 +153,7 @@ class FrameworkWheel:
 
 _OF_IMAGE = When("kind", BaseKind.IMAGE.value)
 _MAY_BE_OF_IMAGE = When("kind", BaseKind.IMAGE.value, required=False)
-_OF_DEBIAN = When("kind", BaseKind.DEBIAN.value)
+_OF_TREE = When("kind", BaseKind.DEBIAN.value, BaseKind.UBUNTU.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,12 +162,12 @@ class BaseSystem:
 
     Attributes:
         id: Stable name, such as `debian-bookworm`.
-        kind: Registry image or Debian tree.
-        image: `repository:tag` for an image; empty for a Debian tree.
+        kind: Registry image, or tree of .deb packages.
+        image: `repository:tag` for an image; empty for a tree.
         digest: Digest of the image if it is known; empty if `lock` has to look it up.
-        suite: Debian suite; empty for an image.
-        components: Debian components, such as `main` and `non-free`.
-        packages: Packages that the Debian tree consists of, sorted.
+        suite: Suite of the distribution, such as `bookworm`; empty for an image.
+        components: Its components, such as `main` and `non-free`.
+        packages: Packages of the tree beside the essential ones, sorted.
         glibc: Its C library.
         glibcxx: Newest symbol version of its C++ library.
         python: Version of the OS interpreter that it has or can install.
@@ -176,9 +182,9 @@ class BaseSystem:
     kind: BaseKind
     image: Annotated[TaggedImage, _OF_IMAGE] = ""
     digest: Annotated[OptionalDigest, _MAY_BE_OF_IMAGE] = ""
-    suite: Annotated[str, _OF_DEBIAN] = ""
-    components: Annotated[tuple[str, ...], _OF_DEBIAN] = ()
-    packages: Annotated[tuple[OsPackage, ...], Sorted(), _OF_DEBIAN] = ()
+    suite: Annotated[str, _OF_TREE] = ""
+    components: Annotated[tuple[str, ...], _OF_TREE] = ()
+    packages: Annotated[tuple[OsPackage, ...], Sorted(), _OF_TREE] = ()
     glibc: Release
     glibcxx: Release
     python: Release
@@ -215,6 +221,7 @@ class BaseChoice:
         cuda_provider: Provider of the CUDA libraries.
         libraries: The library set if the libraries do not come from the base; else None.
         os_packages: OS packages to add, `name` or `name=version`, sorted.
+        source_builds: Packages without a suitable wheel for this interpreter only, in addition to the row's, sorted.
         links: Library links that the row needs on this base.
         deviations: Differences from the environment that the wheel was compiled in.
     """
@@ -225,6 +232,7 @@ class BaseChoice:
     cuda_provider: Annotated[CudaProvider, At("cuda_from")]
     libraries: Annotated[LibrarySet, Named("libraries")] | None = None
     os_packages: Annotated[tuple[OsPackage, ...], Sorted()] = ()
+    source_builds: Annotated[tuple[DistributionName, ...], Sorted()] = ()
     links: tuple[LibraryLink, ...] = ()
     deviations: tuple[Deviation, ...] = ()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog
+from envbuilder.catalog.environments import BaseSystem, Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.options import debian_options
+from envbuilder.cli.options import mirror_options
 from envbuilder.cli.output.printing import json_option, notice, print_json, table
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
@@ -21,16 +21,16 @@ from envbuilder.wiring.sources import debian_trees
 
 @click.group("base")
 def command() -> None:
-    """Create and list Debian bases."""
+    """Create and list bases of Debian and Ubuntu packages."""
 
 
 @command.command("bootstrap")
 @click.argument("suite")
-@debian_options
+@mirror_options
 @click.option("--push", "registry", metavar="HOST[:PORT]", default="", help="Also push it to a registry, as a mirror.")
 @json_option
-def bootstrap(suite: str, debian: Sources, registry: str, *, as_json: bool) -> None:
-    """Create a Debian base, such as bookworm, and load it into the container engine.
+def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> None:
+    """Create a base of packages, such as bookworm or bionic, and load it into the container engine.
 
     The same packages give the same bytes on every machine. Without an engine, the base is kept in the cache directory.
     """
@@ -38,8 +38,8 @@ def bootstrap(suite: str, debian: Sources, registry: str, *, as_json: bool) -> N
     catalog = load_catalog(here.matrices)
     system = _system(catalog, suite)
     session = Session(here, catalog, notice)
-    tree = debian_trees(session, debian).unpack(system)
-    reference = base_reference(BaseKind.DEBIAN, system.id, "", tree.digest)
+    tree = debian_trees(session, mirrors).unpack(system)
+    reference = base_reference(system.kind, system.id, "", tree.digest)
     loaded = _load(session, tree.id, tree.digest, reference)
     pushed = ""
     if registry:
@@ -74,7 +74,7 @@ def listing(*, as_json: bool) -> None:
     trees = Session(here, catalog, notice).trees
     rows = []
     for system in catalog.bases:
-        tree = trees.current(system.id) if system.kind is BaseKind.DEBIAN else None
+        tree = trees.current(system.id) if system.kind.is_tree else None
         rows.append((system, tree.digest if tree else ""))
     if as_json:
         print_json(
@@ -112,12 +112,12 @@ def _line(system: BaseSystem, digest: str) -> tuple[str, ...]:
 
 
 def _system(catalog: Catalog, suite: str) -> BaseSystem:
-    debian = [system for system in catalog.bases if system.kind is BaseKind.DEBIAN]
-    for system in debian:
+    trees = [system for system in catalog.bases if system.kind.is_tree]
+    for system in trees:
         if suite in {system.suite, system.id}:
             return system
-    known = ", ".join(system.suite for system in debian)
-    raise UsageError(f"the catalog has no Debian base {suite!r}", hint=f"it has {known}")
+    known = ", ".join(system.suite for system in trees)
+    raise UsageError(f"the catalog has no base of packages {suite!r}", hint=f"it has {known}")
 
 
 def _load(session: Session, base: str, digest: str, reference: ImageRef) -> bool:

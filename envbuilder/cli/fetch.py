@@ -13,7 +13,7 @@ from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.watching import watched
-from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import LicenseNotAccepted, SourceUnreachable, VerificationFailed
 from envbuilder.core.units import size
 from envbuilder.image.gather import Unavailable
 from envbuilder.lock.spec_values import Sources
@@ -62,7 +62,8 @@ def _document(fetched: Fetched, output: Path) -> dict[str, object]:
 
 
 def _print(fetched: Fetched, output: Path) -> None:
-    click.echo(f"{output}: {len(fetched.files)} files, {size(fetched.size)}")
+    count = len(fetched.files)
+    click.echo(f"{output}: {count} {'file' if count == 1 else 'files'}, {size(fetched.size)}")
     for base in fetched.registry_bases:
         click.echo(f"not in the directory: the base {base}, which a build pulls from its registry")
     for each in fetched.missing:
@@ -76,8 +77,9 @@ def _print(fetched: Fetched, output: Path) -> None:
 
 
 def _refuse(missing: Sequence[Unavailable]) -> None:
-    differs = any(isinstance(each.error, VerificationFailed) for each in missing)
-    failure = VerificationFailed if differs else SourceUnreachable
+    """Raise an error for missing files; of several reasons, the one that the user should see first."""
+    kinds = {type(each.error) for each in missing}
+    failure = next((kind for kind in (VerificationFailed, LicenseNotAccepted) if kind in kinds), SourceUnreachable)
     count = sum(len(each.names) for each in missing)
     raise failure(
         f"{count} {'file is' if count == 1 else 'files are'} missing", hint="run the same command again to fetch them"

@@ -17,7 +17,7 @@ from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
 from envbuilder.lock.publisher_places import parse_publisher
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.settings import HOST_BUILDS, KEYRING_VARIABLE
+from envbuilder.wiring.settings import HOST_BUILDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ARCHIVE = click.Path(exists=True, dir_okay=False)
@@ -155,21 +155,43 @@ def host_builds_option(command: F) -> F:
     )(command)
 
 
-_DEBIAN: tuple[Callable[[Any], Any], ...] = (
-    click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: that of this host."),
-    click.option(
-        "--debian-keyring",
-        metavar="FILE",
-        type=_ARCHIVE,
-        help=f"Keys of the Debian archive. Default: {KEYRING_VARIABLE}, else the keyring of Debian.",
-    ),
-    click.option("--debian-allow-expired", is_flag=True, help="Accept expired suites of archives and snapshots."),
-)
+def _mirror_options(word: str) -> tuple[Callable[[Any], Any], ...]:
+    """Return the options for the archives of a distribution."""
+    title = word.capitalize()
+    return (
+        click.option(
+            f"--{word}-mirror",
+            metavar="URL",
+            multiple=True,
+            help=f"{title} archive. Repeatable: a later one is asked for what an earlier one does not have. "
+            "Default: that of this host.",
+        ),
+        click.option(
+            f"--{word}-keyring",
+            metavar="FILE",
+            type=_ARCHIVE,
+            help=f"Keys of the {title} archive. Default: ENVBUILDER_{word.upper()}_KEYRING, else those of {title}.",
+        ),
+        click.option(f"--{word}-allow-expired", is_flag=True, help="Accept expired suites of archives and snapshots."),
+    )
 
 
-def _debian(*, debian_mirror: str, debian_keyring: str | None, debian_allow_expired: bool) -> Sources:
+def _mirrors(  # noqa: PLR0913  each is an option of its own
+    *,
+    debian_mirror: tuple[str, ...],
+    debian_keyring: str | None,
+    debian_allow_expired: bool,
+    ubuntu_mirror: tuple[str, ...],
+    ubuntu_keyring: str | None,
+    ubuntu_allow_expired: bool,
+) -> Sources:
     return Sources(
-        debian_mirror=debian_mirror, debian_keyring=debian_keyring or "", debian_allow_expired=debian_allow_expired
+        debian_mirrors=debian_mirror,
+        debian_keyring=debian_keyring or "",
+        debian_allow_expired=debian_allow_expired,
+        ubuntu_mirrors=ubuntu_mirror,
+        ubuntu_keyring=ubuntu_keyring or "",
+        ubuntu_allow_expired=ubuntu_allow_expired,
     )
 
 
@@ -198,10 +220,10 @@ def _archives(*, publisher: tuple[tuple[str, str], ...], accept_nvidia_eula: boo
 
 
 def _sources(
-    debian: Sources, archives: Sources, *, registry_mirror: str, index: str, python_archive: tuple[str, ...]
+    mirrors: Sources, archives: Sources, *, registry_mirror: str, index: str, python_archive: tuple[str, ...]
 ) -> Sources:
     return replace(
-        debian,
+        mirrors,
         registry_mirror=registry_mirror,
         index=index,
         python_archives=python_archive,
@@ -210,8 +232,8 @@ def _sources(
     )
 
 
-debian_options = grouped("debian", _debian, *_DEBIAN)
-"""The Debian archive, and the accepted signatures; the command receives them as `debian`."""
+mirror_options = grouped("mirrors", _mirrors, *_mirror_options("debian"), *_mirror_options("ubuntu"))
+"""The archives of Debian and Ubuntu, and the accepted signatures; the command receives them as `mirrors`."""
 archive_options = grouped(
     "archives",
     _archives,
@@ -239,7 +261,7 @@ source_options = grouped(
         default="",
         help="Registry to pull base images from.",
     ),
-    debian_options,
+    mirror_options,
     click.option("--index", metavar="URL", default="", help="Package index. Default: configuration of uv."),
     click.option(
         "--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use. Repeatable."

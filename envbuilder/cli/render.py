@@ -54,13 +54,15 @@ def command(  # noqa: PLR0913  one parameter for each option
     ingredients.provide_tools(lock, merged)
     files = rendered(lock, here.templates)
     host = ingredients.host_files(lock, merged) if host_settings else ()
-    write(files, output, ingredients.find_file, host)
+    libraries = ingredients.libraries(lock, merged)
+    write(files, output, ingredients.find_file, host, libraries)
     base = base_reference(lock.base.kind, lock.base.id, lock.base.image, lock.base.digest)
     if as_json:
         paths = sorted(
             [
                 *(file.path for file in files.texts),
                 *(file.path for file in files.attachments),
+                *(file.path for file in libraries),
                 *(f"host/{file.name}" for file in host),
             ]
         )
@@ -76,9 +78,8 @@ def command(  # noqa: PLR0913  one parameter for each option
             }
         )
         return
-    click.echo(
-        f"wrote {output}: Dockerfile and {len(files.texts) + len(files.attachments) - 1} files in its build context"
-    )
+    count = len(files.texts) + len(files.attachments) + len(libraries) - 1
+    click.echo(f"wrote {output}: Dockerfile and {count} files in its build context")
     if lock.unpinned:
         click.echo(folded(f"does not build: not pinned: {'; '.join(lock.unpinned)}"))
         return

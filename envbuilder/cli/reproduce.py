@@ -24,13 +24,15 @@ from envbuilder.image.reproduce import (
     differences,
     reproduce,
 )
+from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import add_archives, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.settings import ACCEPT_VARIABLE, Settings
+from envbuilder.wiring.sources import accepts_nvidia_eula
 
 _START = "from envbuilder.cli.main import entry; entry()"
 
@@ -48,6 +50,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)
     lock, merged = obtain_lock(session, target, sources)
+    refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepts_nvidia_eula(here, merged))
     add_archives(session, merged)
     builds = here.use("work")
     builds.mkdir(parents=True, exist_ok=True)
@@ -80,6 +83,8 @@ def _build(folder: Path, surroundings: Surroundings, here: Settings, session: Se
         "HOME": str(home),
         "ENVBUILDER_CACHE": str(folder / "cache"),
         "ENVBUILDER_MATRICES": str(here.matrices),
+        # The command itself requires the acceptance.
+        ACCEPT_VARIABLE: "1",
     }
     command = [sys.executable, "-c", _START, "build", "envbuilder.lock", "--engine", "assemble", "--offline", "--json"]
     command += ["--jobs", str(surroundings.jobs)]

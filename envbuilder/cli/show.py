@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.archives import ArchiveUse, single_source
+from envbuilder.catalog.archives import ArchiveUse, VendorArchive, single_source
 from envbuilder.catalog.buildable import Inventory, on_base
 from envbuilder.catalog.coverage import support
 from envbuilder.catalog.cuda import CudaNeed
@@ -122,7 +122,9 @@ def _constraint_lines(constraints: tuple[Constraint, ...], word: str) -> Iterato
 def _base_lines(catalog: Catalog, row: Environment, place: int, choice: BaseChoice) -> Iterator[str]:
     system = choice.system
     where = (
-        f"{system.image}{'@' + system.digest if system.digest else ''}" if system.image else f"Debian {system.suite}"
+        f"{system.image}{'@' + system.digest if system.digest else ''}"
+        if system.image
+        else f"{system.kind.value.capitalize()} {system.suite}"
     )
     yield f"  {place}. {system.id}: {where}"
     yield f"     {system.publication}"
@@ -131,6 +133,8 @@ def _base_lines(catalog: Catalog, row: Environment, place: int, choice: BaseChoi
         floor = catalog.driver_floor(row, choice)
         libraries = f"CUDA {choice.cuda}, cuDNN {choice.cudnn}"
         yield f"     {libraries} from {choice.cuda_provider.value}; driver {floor} or later"
+    if choice.source_builds:
+        yield f"     built from source (no wheels for Python {choice.python}): {', '.join(choice.source_builds)}"
     for use in choice.libraries.archives if choice.libraries else ():
         yield f"     {_archive_line(catalog, use)}"
     for deviation in choice.deviations:
@@ -142,11 +146,13 @@ def _archive_line(catalog: Catalog, use: ArchiveUse) -> str:
     archive = use.archive
     publisher = catalog.archives.publisher(archive.publisher)
     title = publisher.title if publisher else archive.publisher
-    trust = (
-        f"its sha256 has {archive.agreeing} sources" if archive.agreeing > 1 else f"advisory: {single_source(archive)}"
-    )
+    trust = f"advisory: {single_source(archive)}" if archive.is_unconfirmed else _confirmed(archive)
     page = f"; license: {publisher.eula}" if publisher and publisher.eula else ""
     return f"{_joined(use.sonames)} out of {archive.id} from {title}; {trust}{page}"
+
+
+def _confirmed(archive: VendorArchive) -> str:
+    return f"its sha256 has {archive.agreeing} sources" if archive.agreeing > 1 else "its sha256 was measured"
 
 
 def _joined(values: tuple[object, ...]) -> str:

@@ -101,17 +101,22 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A field that is present only if the preceding field `name` has this text.
+    """A field that is present only if the preceding field `name` has one of some texts.
 
     Attributes:
         name: The preceding field.
-        value: Its text.
+        values: The texts.
         required: Whether the field is required then; otherwise it may have its default.
     """
 
     name: str
-    value: str
-    required: bool = True
+    values: tuple[str, ...]
+    required: bool
+
+    def __init__(self, name: str, *values: str, required: bool = True) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "required", required)
 
 
 @dataclass(frozen=True, slots=True)

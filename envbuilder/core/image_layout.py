@@ -23,8 +23,8 @@ WORKSPACE = "workspace"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 """Libraries of the system and of vendor archives, and links to those of CUDA wheels."""
 
-LICENCES = "usr/share/doc/envbuilder"
-"""Licences of vendor archives, in a directory for each archive."""
+LICENSES = "usr/share/doc/envbuilder"
+"""Licenses of vendor archives, in a directory for each archive."""
 
 INPUTS = "run/envbuilder"
 """Files of the build context during the build of a Dockerfile; none of them is in a layer."""

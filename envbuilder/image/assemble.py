@@ -95,7 +95,9 @@ def assemble(
         drafts = [draft(lock, layer_format, context, work, digests_only=digests_only) for lock in locks]
         fetching = Fetching(context=context, journal=journal, stack=stack)
         making = Making(context=context, journal=journal, fetching=fetching, stack=stack)
-        fetching.order([pin for each in drafts for pin in each.missing(context.store)], drafts)
+        archives = [pin for each in drafts for pin in each.archives(context.store)]
+        packages = [pin for each in drafts for pin in each.missing(context.store)]
+        fetching.order(packages, context.archives.missing(archives), drafts)
         for each in drafts:
             if not digests_only:
                 fetching.order_base(each)

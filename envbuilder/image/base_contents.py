@@ -1,11 +1,10 @@
-"""Contents of the base that a lock names: a Debian tree, or an image of a registry."""
+"""Contents of the base that a lock names: a tree of packages, or an image of a registry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.debian_trees import DebianTrees
 from envbuilder.image.base.registry_content import RegistryContent
@@ -24,7 +23,7 @@ class BaseContents:
     """Factory of the contents of bases.
 
     Attributes:
-        debian: Makes Debian trees.
+        debian: Makes trees of .deb packages.
         registry_mirror: Registry that replaces the one that a lock names; empty for none.
         connect: Opens a client for registries.
         store: Receives the layers of registry images.
@@ -41,7 +40,7 @@ class BaseContents:
 
     def open(self, lock: Lock) -> BaseContent:
         """Return the content of the base of a lock; nothing is fetched before it is used."""
-        if lock.base.kind is BaseKind.DEBIAN:
+        if lock.base.kind.is_tree:
             return TreeContent(lambda: self.debian.provide(lock), lambda members: self.debian.added(lock, members))
         return RegistryContent(
             reference=self._reference(lock.base),

@@ -74,6 +74,7 @@ def _name_of(digest: str, lock: Lock) -> str:
         lock.python.sha256: lock.python.file,
         **{tool.sha256: f"the tool {tool.name}" for tool in lock.tools},
         **{file.sha256: f"the own file {file.path}" for file in lock.files},
+        **{archive.sha256: f"the vendor archive {archive.file}" for archive in lock.archives},
         **{pin.sha256: f"the OS package {pin.name}={pin.version}" for pin in os_packages},
         **{pin.sha256: pin.file for pin in lock.packages},
     }
@@ -142,13 +143,14 @@ def _take(digest: str, content: Iterable[bytes], store: Store, path: Path) -> No
 
 
 def files_of(lock: Lock) -> tuple[str, ...]:
-    """Return the digests of all files of a lock: packages, .debs, interpreter archive, own files, own tools."""
+    """Return the digests of all files of a lock: packages, .debs, archives, own files, own tools."""
     os_packages: tuple[OsPackagePin, ...] = (*lock.base.packages, *lock.os_packages)
     hashes = [
         *(pin.sha256 for pin in lock.packages),
         *(pin.sha256 for pin in os_packages if pin.sha256),
         *(file.sha256 for file in lock.files),
         *([lock.python.sha256] if lock.python.sha256 else []),
+        *(archive.sha256 for archive in lock.archives),
         *(tool.sha256 for tool in lock.tools if tool.name in {"probe", HOOK}),
     ]
     return tuple(f"sha256:{each}" for each in dict.fromkeys(hashes))

@@ -9,6 +9,7 @@ from pathlib import Path
 from envbuilder.core.cache_directories import ROOMS, TREES, Room, bytes_of, entries_of, remove, unused
 from envbuilder.image.layers.records import KeptImage, Records
 from envbuilder.image.running.image_runner import in_use
+from envbuilder.image.vendor.records import ARCHIVE_RECORDS
 from envbuilder.oci.store import Store
 
 _TARGETS = "targets"
@@ -109,7 +110,7 @@ def _prune_store(store: Store, records: Records, *, everything: bool) -> int:
     if everything:
         for image in list(records.images()):
             records.forget_image(image.name)
-        freed += remove(store.folder / _KNOWN)
+        freed += remove(store.folder / _KNOWN) + remove(store.folder / ARCHIVE_RECORDS)
     else:
         kept = frozenset(digest for image in records.images() for digest in _digests(image))
     for digest in [digest for digest, _, _ in store.entries() if digest not in kept]:

@@ -1,6 +1,6 @@
 """The files of locks in a directory, each under a name that tells its source.
 
-The directory of a publisher, and that of the package index (`pypi`), can be used as a source of its own.
+That of vendor archives can replace every publisher: `--publisher '*'=DIR/archives`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest, dump
 from envbuilder.oci.store import Store
 
-INDEX = "pypi"
-"""Directory of the files of the package index."""
-
+_ARCHIVES = "archives"
 _BLOBS = "sha256"
 _DEBS = "debs"
 _LOCKS = "locks"
+_PACKAGES = "packages"
 _PYTHONS = "pythons"
 _SHOWN = 12
 
@@ -101,8 +100,9 @@ def named_files(lock: Lock) -> tuple[NamedFile, ...]:
     Files without a name of their own (the user's files, and tools of envbuilder) are named by their hash.
     """
     paths = {
-        **{pin.sha256: f"{INDEX}/{pin.file}" for pin in lock.packages},
+        **{pin.sha256: f"{_PACKAGES}/{pin.file}" for pin in lock.packages},
         **{pin.sha256: f"{_DEBS}/{pin.file}" for pin in (*lock.base.packages, *lock.os_packages) if pin.file},
+        **{pin.sha256: f"{_ARCHIVES}/{pin.path or pin.file}" for pin in lock.archives},
         lock.python.sha256: f"{_PYTHONS}/{lock.python.file}",
     }
     found = []

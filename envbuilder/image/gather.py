@@ -6,13 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from envbuilder.core.errors import EnvbuilderError, NotOnIndex, SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import (
+    EnvbuilderError,
+    LicenseNotAccepted,
+    NotOnIndex,
+    SourceUnreachable,
+    VerificationFailed,
+)
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.image.base.debian_trees import DebianTrees
 from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.bundle import files_of
 from envbuilder.image.layers.ports import PackageFiles
 from envbuilder.image.lock_files import LockFiles
+from envbuilder.image.vendor.libraries import ArchiveFiles
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Lock, PackagePin, ToolName
 from envbuilder.lock.spec_values import OwnFile
@@ -41,6 +48,7 @@ class Gatherer:
         files: Finds interpreter archives and tools.
         packages: Fetches Python packages.
         debian: Fetches OS packages.
+        archives: Fetches vendor archives.
         bases: Opens bases.
         progress: Progress callback; receives one line of text.
     """
@@ -49,6 +57,7 @@ class Gatherer:
     files: LockFiles
     packages: PackageFiles
     debian: DebianTrees
+    archives: ArchiveFiles
     bases: BaseContents
     progress: Callable[[str], None]
 
@@ -73,6 +82,9 @@ class Gatherer:
         """
         yield from self._fetch_packages(lock)
         yield from self._fetch_os_packages(lock)
+        for archive in lock.archives:
+            if not self.store.has(f"sha256:{archive.sha256}"):
+                yield from _attempted((archive.file,), partial(self.archives.fetch, archive, lambda _done, _size: None))
         if lock.python.sha256:
             yield from _attempted((lock.python.file,), lambda: self.store.take(self.files.archive(lock)))
         for tool in (ToolName.PROBE, HOOK):
@@ -82,7 +94,9 @@ class Gatherer:
                 yield Unavailable(names=(file.path,), error=_not_here(file))
 
     def _fetch_packages(self, lock: Lock) -> Iterator[Unavailable]:
-        missing = [pin for pin in lock.packages if not self.store.has(f"sha256:{pin.sha256}")]
+        # A distribution to install may be a build dependency too.
+        pins = {pin.sha256: pin for pin in lock.packages}
+        missing = [pin for pin in pins.values() if not self.store.has(f"sha256:{pin.sha256}")]
         found: Sequence[IndexFile] = ()
         try:
             found = self._located(missing, lock.python.version.series)
@@ -102,7 +116,7 @@ class Gatherer:
     def _fetch_os_packages(self, lock: Lock) -> Iterator[Unavailable]:
         pins = [pin for pin in (*lock.base.packages, *lock.os_packages) if pin.sha256 and pin.file]
         try:
-            failures = self.debian.fetch_all(pins)
+            failures = self.debian.fetch_all(lock.base.kind, pins)
         except SourceUnreachable as error:
             missing = [pin.file for pin in pins if not self.store.has(f"sha256:{pin.sha256}")]
             yield Unavailable(names=tuple(missing), error=error)
@@ -122,5 +136,5 @@ def _attempted(names: tuple[str, ...], step: Callable[[], object]) -> Iterator[U
     """Run a step; yield its failure."""
     try:
         step()
-    except (SourceUnreachable, VerificationFailed) as error:
+    except (LicenseNotAccepted, SourceUnreachable, VerificationFailed) as error:
         yield Unavailable(names=names, error=error)

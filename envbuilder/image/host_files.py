@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from envbuilder.catalog.environments import BaseKind, BaseSystem
+from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import UsageError
+from envbuilder.image.base.deb.distributions import DISTRIBUTIONS
 from envbuilder.image.base.debian_trees import no_archive
 from envbuilder.image.render import HostFile
 from envbuilder.lock.lock import Lock
@@ -13,7 +14,7 @@ from envbuilder.lock.resolve.apt_mirrors import apt_sources
 
 
 def host_files(
-    lock: Lock, bases: Iterable[BaseSystem], *, ca_bundle: bytes, index: str, mirror: str
+    lock: Lock, bases: Iterable[BaseSystem], *, ca_bundle: bytes, index: str, mirrors: tuple[str, ...]
 ) -> tuple[HostFile, ...]:
     """Return the host files of a lock.
 
@@ -22,10 +23,10 @@ def host_files(
         bases: Bases of the catalog.
         ca_bundle: CA bundle of this host; empty if it has none of its own.
         index: Address of the package index; empty means uv's own configuration.
-        mirror: Address of the Debian archive; empty if none is configured.
+        mirrors: Archives of the distribution of its base; empty if none is configured.
 
     Raises:
-        UsageError: The lock has OS packages on a Debian tree, and no Debian archive is configured.
+        UsageError: The lock has OS packages on a tree, and no archive of its distribution is configured.
     """
     files = []
     if ca_bundle:
@@ -34,15 +35,15 @@ def host_files(
         files.append(HostFile(name="uv.toml", content=_uv_settings(index)))
     system = next((system for system in bases if system.id == lock.base.id), None)
     # A registry image has an apt configuration of its own.
-    if lock.os_packages and system is not None and system.kind is BaseKind.DEBIAN:
-        files.append(HostFile(name="sources.list", content=_sources_list(system, mirror).encode()))
+    if lock.os_packages and system is not None and system.kind.is_tree:
+        files.append(HostFile(name="sources.list", content=_sources_list(system, mirrors).encode()))
     return tuple(files)
 
 
-def _sources_list(system: BaseSystem, mirror: str) -> str:
-    if not mirror:
-        no_archive("OS packages need", UsageError)
-    return apt_sources(mirror, system.suite, system.components)
+def _sources_list(system: BaseSystem, mirrors: tuple[str, ...]) -> str:
+    if not mirrors:
+        no_archive("OS packages need", DISTRIBUTIONS[system.kind], UsageError)
+    return apt_sources(mirrors[0], system.suite, system.components)
 
 
 def _uv_settings(index: str) -> bytes:

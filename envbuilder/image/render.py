@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,12 +31,31 @@ class HostFile:
     content: bytes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedFile:
+    """A file that is copied into the directory.
+
+    Attributes:
+        path: Relative path there.
+        source: Its path on this machine.
+    """
+
+    path: str
+    source: Path
+
+
 def rendered(lock: Lock, templates: Path) -> Rendered:
     """Return the files of a lock; pure except for reading the templates."""
     return render(plan(lock, digest(lock)), dump(replace(lock, name="")), templates)
 
 
-def write(files: Rendered, folder: Path, find: Callable[[str], Path | None], host: tuple[HostFile, ...] = ()) -> None:
+def write(
+    files: Rendered,
+    folder: Path,
+    find: Callable[[str], Path | None],
+    host: tuple[HostFile, ...] = (),
+    libraries: Iterable[CopiedFile] = (),
+) -> None:
     """Write a rendered directory.
 
     Args:
@@ -44,6 +63,7 @@ def write(files: Rendered, folder: Path, find: Callable[[str], Path | None], hos
         folder: New, empty, or rendered before; nothing else is overwritten.
         find: Returns the path of the file with a sha256.
         host: Host settings to write beside them.
+        libraries: Files of the lock's vendor archives.
 
     Raises:
         UsageError: The directory holds something else.
@@ -65,13 +85,18 @@ def write(files: Rendered, folder: Path, find: Callable[[str], Path | None], hos
                     f"{attachment.path} with sha256 {attachment.sha256} is not on this machine",
                     hint="name it with --python-archive FILE, or lock again: `envbuilder lock`",
                 )
-            mode = 0o755 if attachment.executable else 0o644
-            with source.open("rb") as content, below.file(attachment.path, mode=mode) as target:
-                shutil.copyfileobj(content, target, CHUNK)
+            _copy(source, below, attachment.path, 0o755 if attachment.executable else 0o644)
+        for library in libraries:
+            _copy(library.source, below, library.path, 0o644)
         for file in host:
             # It may contain a password.
             with below.file(f"host/{file.name}", mode=0o600) as target:
                 target.write(file.content)
+
+
+def _copy(source: Path, below: Below, path: str, mode: int) -> None:
+    with source.open("rb") as content, below.file(path, mode=mode) as target:
+        shutil.copyfileobj(content, target, CHUNK)
 
 
 def _make_room(folder: Path) -> None:
@@ -82,5 +107,5 @@ def _make_room(folder: Path) -> None:
             f"{folder} contains files that were not written by `envbuilder render`",
             hint="specify a new directory with -o",
         )
-    for name in ("layers", "tools", "python", "host", "files"):
+    for name in ("layers", "tools", "python", "host", "files", "libraries"):
         shutil.rmtree(folder / name, ignore_errors=True)

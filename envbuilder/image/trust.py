@@ -11,7 +11,7 @@ from pathlib import Path
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import OwnFile, Spec
+from envbuilder.lock.spec_values import OwnFile, Sources, Spec
 
 _SHOWN = 5
 
@@ -22,7 +22,8 @@ class Origins:
 
     Attributes:
         index: Package index.
-        debian: Debian archive.
+        debian: Archives of Debian.
+        ubuntu: Archives of Ubuntu.
         registry: Registry of the base image; empty for the one in its name.
         bundle: Bundle that is used before all of these, and its signature; empty without a bundle.
         offline: True if nothing is fetched.
@@ -30,9 +31,14 @@ class Origins:
 
     index: str
     debian: str
+    ubuntu: str
     registry: str
     bundle: str = ""
     offline: bool = False
+
+    def archives(self, kind: BaseKind) -> str:
+        """Return the archives of the packages of a base."""
+        return self.ubuntu if kind is BaseKind.UBUNTU else self.debian
 
 
 def trusted_by_lock(lock: Lock, origins: Origins, own_tools: Mapping[str, str]) -> tuple[str, ...]:
@@ -60,12 +66,7 @@ def trusted_by_spec(spec: Spec, origins: Origins, *, index_is_default: bool) -> 
     said: list[str] = []
     if not index_is_default:
         said.append(f"package index: {origins.index}")
-    if spec.sources.debian_mirror:
-        said.append(f"Debian archive: {origins.debian}")
-    if spec.sources.debian_keyring:
-        said.append(f"Debian archive: signed by a key of {spec.sources.debian_keyring}")
-    if spec.sources.debian_allow_expired:
-        said.append("Debian archive: expired suites too, which lack later security updates")
+    said.extend(_mirrors(spec.sources, origins))
     if spec.sources.registry_mirror:
         said.append(f"registry: {origins.registry}")
     said += [f"archives of {name}: from {place}" for name, place in spec.sources.publishers]
@@ -74,6 +75,17 @@ def trusted_by_spec(spec: Spec, origins: Origins, *, index_is_default: bool) -> 
     if spec.source_builds:
         said.append(f"build scripts: those of {_listed(spec.source_builds)} run where they have no wheel")
     return tuple(said)
+
+
+def _mirrors(sources: Sources, origins: Origins) -> Iterator[str]:
+    for kind in (BaseKind.DEBIAN, BaseKind.UBUNTU):
+        title, archives = f"{kind.value.capitalize()} archive", sources.archives(kind)
+        if archives.mirrors:
+            yield f"{title}: {origins.archives(kind)}"
+        if archives.keyring:
+            yield f"{title}: signed by a key of {archives.keyring}"
+        if archives.allow_expired:
+            yield f"{title}: expired suites too, which lack later security updates"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +114,8 @@ def _sources(lock: Lock, origins: Origins) -> Iterator[str]:
     if origins.bundle:
         yield f"bundle: {origins.bundle}"
         if not origins.offline:
-            yield f"files missing from the bundle: from {origins.index} and {origins.debian}, by sha256"
+            archives = origins.archives(lock.base.kind)
+            yield f"files missing from the bundle: from {origins.index} and {archives}, by sha256"
         return
     wheels = len(lock.packages)
     if wheels:
@@ -110,9 +123,10 @@ def _sources(lock: Lock, origins: Origins) -> Iterator[str]:
     if lock.base.kind is BaseKind.IMAGE:
         yield f"base: {lock.base.image} by digest{f' from {origins.registry}' if origins.registry else ''}"
     else:
-        yield f"base: {lock.base.id} by digest, from {origins.debian}"
+        yield f"base: {lock.base.id} by digest, from {origins.archives(lock.base.kind)}"
     if lock.os_packages:
-        yield f"OS packages: {_count(len(lock.os_packages), 'package')} by sha256 from {origins.debian}"
+        archives = origins.archives(lock.base.kind)
+        yield f"OS packages: {_count(len(lock.os_packages), 'package')} by sha256 from {archives}"
     for archive in lock.cuda.archives if lock.cuda else ():
         yield f"libraries: those of {archive.id} by sha256, published by {archive.publisher}"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.archives import ArchiveFormat, VendorArchive
 from envbuilder.core.field_rules import NotEmpty, Unique
 from envbuilder.core.field_types import (
     ArchiveMember,
@@ -61,3 +62,24 @@ class ArchivePin:
     inner: OptionalArchiveMember = ""
     eula: OptionalArchiveMember = ""
     libraries: Annotated[tuple[LibraryPin, ...], NotEmpty(), Unique("soname")]
+
+
+def archive_pin(archive: VendorArchive, sonames: Iterable[str]) -> ArchivePin:
+    """Return the pin of an archive with some of its libraries."""
+    wanted = frozenset(sonames)
+    return ArchivePin(
+        id=archive.id,
+        format=archive.format,
+        publisher=archive.publisher,
+        path=archive.path,
+        file=archive.file,
+        sha256=archive.sha256,
+        size=archive.size,
+        inner=archive.inner,
+        eula=archive.eula,
+        libraries=tuple(
+            LibraryPin(soname=library.soname, path=library.path, sha256=library.sha256)
+            for library in archive.libraries
+            if library.soname in wanted
+        ),
+    )

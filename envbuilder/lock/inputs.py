@@ -69,5 +69,6 @@ def _base_fields(choice: BaseChoice) -> dict[str, str]:
         "row.base.libraries": ", ".join((*libraries.wheels, *libraries.os_packages)) if libraries else "",
         "row.base.archives": "; ".join(map(_use, libraries.archives)) if libraries else "",
         "row.base.os_packages": ", ".join(choice.os_packages),
+        "row.base.source_builds": ", ".join(choice.source_builds),
         "row.base.links": ", ".join(f"{link.name} -> {link.target}" for link in choice.links),
     }

@@ -117,12 +117,12 @@ class BasePin:
 
     Attributes:
         id: Id of the base system in the catalog.
-        kind: Registry image or Debian tree.
+        kind: Registry image, or tree of .deb packages.
         image: `repository:tag` of the image.
-        digest: For an image its manifest digest; for a Debian tree the sha256 of its uncompressed tar, which is
-            the diff id of its only layer. Empty when the base is not pinned; see `Lock.unpinned`.
-        packages: Packages of a Debian tree, sorted by name; empty for an image.
-        missing: Suites of updates, such as `bookworm-security`, that the Debian archive did not have when base and OS
+        digest: For an image its manifest digest; for a tree the sha256 of its uncompressed tar, which is the diff id
+            of its only layer. Empty when the base is not pinned; see `Lock.unpinned`.
+        packages: Packages of a tree, sorted by name; empty for an image.
+        missing: Suites of updates, such as `bookworm-security`, that the archives did not have when base and OS
             packages were looked up; sorted.
     """
 
@@ -253,11 +253,14 @@ class Lock:
         )
 
     @property
+    def archives(self) -> tuple[ArchivePin, ...]:
+        """Vendor archives of its CUDA libraries, in the order of the layers."""
+        return self.cuda.archives if self.cuda else ()
+
+    @property
     def differences(self) -> tuple[str, ...]:
-        """Stated differences of the image: its deviations, and missing updates of Debian."""
-        lacks = (
-            f"no {suite}: the Debian archive did not have it when the lock was made" for suite in self.base.missing
-        )
+        """Stated differences of the image: its deviations, and missing updates of its distribution."""
+        lacks = (f"no {suite}: the archive did not have it when the lock was made" for suite in self.base.missing)
         return (*self.deviations, *lacks)
 
     @property

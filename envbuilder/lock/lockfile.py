@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Annotated
 
 from envbuilder.catalog.archives import ArchiveFormat
-from envbuilder.catalog.environments import BaseKind, CudaProvider
+from envbuilder.catalog.environments import CudaProvider
 from envbuilder.core import structure
 from envbuilder.core.conversion.reading import Mismatch, Path
 from envbuilder.core.digests import digest_of
@@ -114,8 +114,8 @@ def _wrong_archives(cuda: CudaPin | None) -> Iterator[Mismatch]:
 
 
 def _base_problem(base: BasePin) -> str:
-    if base.kind is BaseKind.DEBIAN:
-        return "must be empty: a Debian tree is in no registry" if base.image else ""
+    if base.kind.is_tree:
+        return "must be empty: a tree of packages is in no registry" if base.image else ""
     try:
         ImageRef.parse(base.image)
     except ValueError as error:

@@ -55,9 +55,12 @@ def with_sources(spec: Spec, named: Sources) -> Spec:
     own = spec.sources
     merged = Sources(
         registry_mirror=named.registry_mirror or own.registry_mirror,
-        debian_mirror=named.debian_mirror or own.debian_mirror,
+        debian_mirrors=named.debian_mirrors or own.debian_mirrors,
         debian_keyring=named.debian_keyring,
         debian_allow_expired=named.debian_allow_expired or own.debian_allow_expired,
+        ubuntu_mirrors=named.ubuntu_mirrors or own.ubuntu_mirrors,
+        ubuntu_keyring=named.ubuntu_keyring,
+        ubuntu_allow_expired=named.ubuntu_allow_expired or own.ubuntu_allow_expired,
         index=named.index or own.index,
         python_archives=(*named.python_archives, *own.python_archives),
         publishers=tuple(sorted({**dict(own.publishers), **dict(named.publishers)}.items())),

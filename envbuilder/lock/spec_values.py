@@ -8,7 +8,8 @@ from typing import Annotated, TypeAlias
 
 from packaging.version import Version
 
-from envbuilder.core.field_rules import Entries, Omitted, Parsed, Sorted
+from envbuilder.catalog.environments import BaseKind
+from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
 from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
 from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
@@ -45,6 +46,18 @@ def own_package(text: str) -> str:
     return text
 
 
+def addresses(value: object) -> tuple[str, ...]:
+    """Return one address, or several, as a tuple.
+
+    Raises:
+        ValueError: It is neither a text nor a list of texts.
+    """
+    several = value if isinstance(value, list) else [value]
+    if not all(isinstance(each, str) and each for each in several):
+        raise ValueError("must be an address, or a list of addresses")
+    return tuple(several)
+
+
 AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an ordinary user")]
 Places: TypeAlias = Annotated[
     tuple[tuple[Annotated[str, Parsed(publisher_name)], Annotated[str, Parsed(publisher_place)]], ...],
@@ -66,14 +79,32 @@ DEFAULT_USER = User(name="app", uid=1000, gid=1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PackageArchives:
+    """Archives of the .deb packages of one distribution.
+
+    Attributes:
+        mirrors: Their addresses, in the order in which they are asked; empty for those of this host.
+        keyring: File with the keys that sign them; empty for the distribution's own. Never from a spec.
+        allow_expired: Accept suites whose Release file has expired, as in archives of old suites and snapshots.
+    """
+
+    mirrors: tuple[str, ...]
+    keyring: str
+    allow_expired: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """Sources of ingredients on this machine; never part of a lock.
 
     Attributes:
         registry_mirror: Registry that serves the base images instead of the public ones, such as `localhost:5000`.
-        debian_mirror: Address of a Debian archive; empty for the one that this host uses.
-        debian_keyring: File with the keys of that archive; empty for Debian's own. Never from a spec.
-        debian_allow_expired: Accept suites whose Release file has expired, as in archives and snapshots.
+        debian_mirrors: See `PackageArchives`.
+        debian_keyring: See there.
+        debian_allow_expired: See there.
+        ubuntu_mirrors: See there.
+        ubuntu_keyring: See there.
+        ubuntu_allow_expired: See there.
         index: Address of a package index; empty for uv's own configuration.
         python_archives: Interpreter archives that the user names, as paths.
         publishers: Where archives of vendors come from instead of their publishers: pairs of a publisher's id, or
@@ -82,13 +113,26 @@ class Sources:
     """
 
     registry_mirror: Annotated[str, Parsed(registry_address)] = ""
-    debian_mirror: str = ""
+    debian_mirrors: Annotated[tuple[str, ...], At("debian_mirror"), Parsed(addresses, of=object)] = ()
     debian_keyring: Annotated[str, Omitted()] = ""
     debian_allow_expired: bool = False
+    ubuntu_mirrors: Annotated[tuple[str, ...], At("ubuntu_mirror"), Parsed(addresses, of=object)] = ()
+    ubuntu_keyring: Annotated[str, Omitted()] = ""
+    ubuntu_allow_expired: bool = False
     index: str = ""
     python_archives: tuple[str, ...] = ()
     publishers: Places = ()
     accept_nvidia_eula: Annotated[bool, Omitted()] = False
+
+    def archives(self, kind: BaseKind) -> PackageArchives:
+        """Return the archives of the packages of a base; those of Debian for a registry image."""
+        if kind is BaseKind.UBUNTU:
+            return PackageArchives(
+                mirrors=self.ubuntu_mirrors, keyring=self.ubuntu_keyring, allow_expired=self.ubuntu_allow_expired
+            )
+        return PackageArchives(
+            mirrors=self.debian_mirrors, keyring=self.debian_keyring, allow_expired=self.debian_allow_expired
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

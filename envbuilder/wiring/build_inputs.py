@@ -25,7 +25,7 @@ from envbuilder.image.gather import Gatherer
 from envbuilder.image.host_files import host_files
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.lock_files import LockFiles
-from envbuilder.image.render import HostFile
+from envbuilder.image.render import CopiedFile, HostFile
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.fetching import fetch_into
@@ -39,16 +39,17 @@ from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult
+from envbuilder.wiring.mirrors import mirrors
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
     debian_trees,
     downloads,
     index_address,
-    mirror,
     package_index,
     registry_client,
     uv_settings,
 )
+from envbuilder.wiring.vendor_archives import archive_publishers, vendor_archives
 
 
 def lock_files(session: Session) -> LockFiles:
@@ -154,6 +155,7 @@ def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offli
         bases=base_contents(session, sources, offline=offline),
         packages=package_files(session, sources, offline=offline),
         files=lock_files(session),
+        archives=vendor_archives(session, sources, offline=offline),
         sandbox=lambda: session.sandbox,
         work=session.settings.use("work"),
         jobs=jobs or os.cpu_count() or 1,
@@ -198,6 +200,7 @@ def gatherer(session: Session, sources: Sources, *, offline: bool = False) -> Ga
         files=lock_files(session),
         packages=package_files(session, sources, offline=offline),
         debian=debian_trees(session, sources, offline=offline),
+        archives=archive_publishers(session, sources, offline=offline),
         bases=base_contents(session, sources, offline=offline),
         progress=session.progress,
     )
@@ -246,13 +249,22 @@ class DockerIngredients:
 
     def host_files(self, lock: Lock, sources: Sources) -> tuple[HostFile, ...]:
         """Return the settings of this host for single steps of a build."""
-        settings = self.session.settings
+        settings, kind = self.session.settings, lock.base.kind
         return host_files(
             lock,
             self.session.catalog.bases,
             ca_bundle=settings.ca_bundle,
             index=address_of(index_address(settings, sources)),
-            mirror=mirror(settings, sources),
+            mirrors=mirrors(settings, sources, kind) if kind.is_tree else (),
+        )
+
+    def libraries(self, lock: Lock, sources: Sources) -> tuple[CopiedFile, ...]:
+        """Return the files of the vendor archives of a lock, for its build context."""
+        archives = vendor_archives(self.session, sources)
+        return tuple(
+            CopiedFile(path=f"libraries/{pin.id}/{file.path}", source=self.session.store.verified(file.digest))
+            for pin in lock.archives
+            for file in archives.libraries(pin)
         )
 
     def find_file(self, sha256: str) -> Path | None:

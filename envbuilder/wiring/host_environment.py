@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
 from envbuilder.diagnostics.host.environment import CaBundle, Silence, SourceKind
 from envbuilder.diagnostics.host.reachability import answer, is_proxied
@@ -18,8 +19,9 @@ from envbuilder.image.builds import EngineInfo
 from envbuilder.image.docker.engine import connect, default_registry, is_there
 from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.default_index import configured_index, default_index
-from envbuilder.lock.resolve.apt_mirrors import debian_mirror
+from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.runtime.selection import choose
+from envbuilder.wiring.mirrors import mirrors, mirrors_variable
 from envbuilder.wiring.settings import Settings
 
 ENGINE_SECONDS = 1
@@ -97,8 +99,14 @@ class ConfiguredSources:
             case SourceKind.INDEX:
                 return self._index()
             case SourceKind.DEBIAN:
-                mirror = debian_mirror(self.settings.apt_sources)
-                return Address(url=f"{mirror}/", chosen="apt's sources", configured=True) if mirror else None
+                return self._debian()
+
+    def _debian(self) -> Address | None:
+        named = mirrors(self.settings, Sources(), BaseKind.DEBIAN)
+        chosen = mirrors_variable(BaseKind.DEBIAN)
+        if chosen not in self.settings.environ:
+            chosen = "apt's sources"
+        return Address(url=f"{named[0]}/", chosen=chosen, configured=True) if named else None
 
     def _index(self) -> Address | None:
         if self.settings.index:

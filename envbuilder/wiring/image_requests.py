@@ -88,7 +88,7 @@ def image_requests(
     _refuse_shared_names([lock for lock, _ in locks], selection.tags)
     for lock, merged in locks:
         accepted = accepts_nvidia_eula(session.settings, merged)
-        refuse_unaccepted(lock.cuda.archives if lock.cuda else (), session.catalog.archives, accepted=accepted)
+        refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
         add_archives(session, merged)
     return tuple(
         ImageRequest(lock=lock, sources=merged, names=selection.tags or default_names(lock)) for lock, merged in locks

@@ -37,15 +37,17 @@ def closures(settings: Settings) -> ClosureFolder:
 def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
     """Return the sources that locking a spec reads from this machine and from the network."""
     settings, sources = session.settings, spec.sources
+    trees = DebianBases(
+        store=session.trees,
+        make=partial(_unpack, session),
+        keep=lambda system, tree, allowed: debian_trees(session, sources).keep(system.kind, tree, allowed),
+        allowed=privileged_allowed(spec.allow),
+    )
     return IngredientSources(
         bases={
             BaseKind.IMAGE: RegistryBases(engine=session.engine, ask=partial(_registry_digest, settings)),
-            BaseKind.DEBIAN: DebianBases(
-                store=session.trees,
-                make=partial(_unpack, session),
-                keep=lambda tree, allowed, where: debian_trees(session, where).keep(tree, allowed),
-                allowed=privileged_allowed(spec.allow),
-            ),
+            BaseKind.DEBIAN: trees,
+            BaseKind.UBUNTU: trees,
         },
         pythons=PythonArchives(
             store=session.files, fetch=partial(_fetch_python, session), installed=partial(_installed, settings)

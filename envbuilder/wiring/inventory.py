@@ -6,21 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envbuilder.catalog.archives import ArchiveFacts
-from envbuilder.catalog.buildable import Buildability, Inventory
+from envbuilder.catalog.buildable import Buildability, InstalledPython, Inventory
 from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog, PythonProvider
 from envbuilder.core.cache_directories import STORE
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
-from envbuilder.core.versions import Release
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.packed_pythons import packed_pythons
-from envbuilder.image.base.python_programs import installed_program
+from envbuilder.image.base.python_programs import is_of_system, needed_glibc, python_programs
 from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.docker.local_images import image_names
+from envbuilder.image.docker.context import image_names
 from envbuilder.lock.publisher_places import is_address, place_of
-from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.store import Store
+from envbuilder.wiring.mirrors import mirrors
 from envbuilder.wiring.publishers import places_of_publishers
 from envbuilder.wiring.settings import NOWHERE, Settings
 
@@ -44,7 +43,7 @@ def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = No
         pythons=packed_pythons(FileStore(folder=_cache(settings) / "files")),
         installed=tuple(_installed(settings, catalog)),
         standalone=Buildability.YES if settings.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
-        debian_archive=bool(named.debian_mirror or debian_mirror(settings.apt_sources)),
+        distributions=frozenset(kind for kind in BaseKind if kind.is_tree and mirrors(settings, named, kind)),
         registry_mirror=named.registry_mirror,
         archives=frozenset(_archives(settings, catalog.archives, named)),
         unaccepted=frozenset(_unaccepted(settings, catalog.archives, named)),
@@ -67,7 +66,7 @@ def _unaccepted(settings: Settings, facts: ArchiveFacts, sources: Sources) -> li
     return [] if accepted else [publisher.id for publisher in facts.publishers if publisher.eula]
 
 
-def _installed(settings: Settings, catalog: Catalog) -> Iterator[tuple[Release, str]]:
+def _installed(settings: Settings, catalog: Catalog) -> Iterator[InstalledPython]:
     wanted = {
         choice.python
         for row in catalog.environments
@@ -75,8 +74,10 @@ def _installed(settings: Settings, catalog: Catalog) -> Iterator[tuple[Release, 
         if choice.python_provider is PythonProvider.ARCHIVE
     }
     for version in sorted(wanted):
-        if program := installed_program(version, settings.environ):
-            yield version, program
+        for program in python_programs(version, settings.environ):
+            glibc = needed_glibc(program)
+            if glibc is not None and not is_of_system(program):
+                yield InstalledPython(version=version, program=str(program), glibc=glibc)
 
 
 def _cache(settings: Settings) -> Path:
@@ -89,9 +90,7 @@ def _cache(settings: Settings) -> Path:
 
 def _trees(settings: Settings, catalog: Catalog) -> list[str]:
     store = DebianStore(_cache(settings) / "bases")
-    return [
-        system.id for system in catalog.bases if system.kind is BaseKind.DEBIAN and store.current(system.id) is not None
-    ]
+    return [system.id for system in catalog.bases if system.kind.is_tree and store.current(system.id) is not None]
 
 
 def _images(catalog: Catalog, names: frozenset[str]) -> list[str]:

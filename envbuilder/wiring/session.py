@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.core.cache_directories import STORE
@@ -83,16 +83,16 @@ class Session:
         """Interpreter archives and programs of the cache."""
         return FileStore(folder=self.settings.use("files"))
 
-    def web(self, index: str, mirror: str) -> Web:
-        """Return the client for downloads, with the credentials of a package index and of a Debian archive.
+    def web(self, index: str, mirrors: tuple[str, ...]) -> Web:
+        """Return the client for downloads, with the credentials of a package index and of package archives.
 
         Connections are kept for the whole run.
         """
-        if (index, mirror) not in self._webs:
-            logins = with_login(index_logins(self.settings.environ, self.settings.home, index), mirror)
-            self._webs[index, mirror] = Web(self.settings.environ, logins)
-        return self._webs[index, mirror]
+        if (index, mirrors) not in self._webs:
+            logins = reduce(with_login, mirrors, index_logins(self.settings.environ, self.settings.home, index))
+            self._webs[index, mirrors] = Web(self.settings.environ, logins)
+        return self._webs[index, mirrors]
 
     @cached_property
-    def _webs(self) -> dict[tuple[str, str], Web]:
+    def _webs(self) -> dict[tuple[str, tuple[str, ...]], Web]:
         return {}

@@ -19,7 +19,6 @@ from envbuilder.core.http.trust import ca_bundle, ca_variable
 NOWHERE = Path("/nonexistent")
 """Home of users without one, as in Debian's base-passwd."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
-KEYRING_VARIABLE = "ENVBUILDER_DEBIAN_KEYRING"
 HOST_BUILDS = "ENVBUILDER_ALLOW_HOST_BUILDS"
 ACCEPT_VARIABLE = "ENVBUILDER_ACCEPT_NVIDIA_EULA"
 PUBLISHERS_VARIABLE = "ENVBUILDER_PUBLISHERS"

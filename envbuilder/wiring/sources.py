@@ -1,4 +1,4 @@
-"""Package index, Debian archive and registries, as configured by the command line, the spec and this host."""
+"""Package index, package archives and registries, as configured by the command line, the spec and this host."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from itertools import chain
 from urllib.parse import urlsplit
 
 from envbuilder.core.http.web import Web
 from envbuilder.core.uv import Uv, uv_environ
 from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.distributions import DISTRIBUTIONS, Distribution
 from envbuilder.image.base.deb.rollback import SeenReleases
-from envbuilder.image.base.deb.signatures import KEYRING, Keyring
+from envbuilder.image.base.deb.signatures import Keyring
 from envbuilder.image.base.debian_trees import DebianTrees
 from envbuilder.image.base.programs import Host, run_program
 from envbuilder.image.base.uv_tool import find_uv
@@ -22,15 +23,15 @@ from envbuilder.image.docker.engine import default_registry
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.index.fetching import length_of
 from envbuilder.lock.index.uv_index import UvIndex
-from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 from envbuilder.lock.resolve.uv_resolver import UvResolver
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard
+from envbuilder.wiring.mirrors import keyring, mirrors
 from envbuilder.wiring.publishers import places_of_publishers
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.settings import KEYRING_VARIABLE, Settings
+from envbuilder.wiring.settings import Settings
 
 _CONNECTIONS = 12
 
@@ -64,9 +65,10 @@ def package_resolver(settings: Settings, sources: Sources) -> UvResolver:
 
 
 def downloads(session: Session, sources: Sources) -> Web:
-    """Return the client for downloads, with the credentials of the package index and of the Debian archive."""
+    """Return the client for downloads, with the credentials of the package index and of the package archives."""
     settings = session.settings
-    return session.web(index_address(settings, sources), mirror(settings, sources))
+    archives = (mirrors(settings, sources, kind) for kind in DISTRIBUTIONS)
+    return session.web(index_address(settings, sources), tuple(chain.from_iterable(archives)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +95,6 @@ def package_sizes(session: Session, sources: Sources) -> IndexSizes:
     return IndexSizes(index=package_index(session.settings, sources), web=downloads(session, sources))
 
 
-def mirror(settings: Settings, sources: Sources) -> str:
-    """Return the address of the Debian archive; empty if none is configured."""
-    return sources.debian_mirror or debian_mirror(settings.apt_sources)
-
-
 def publisher_places(session: Session, sources: Sources) -> dict[str, str]:
     """Return the places of publishers, by name; see `places_of_publishers`."""
     return places_of_publishers(session.settings, session.catalog.archives, sources)
@@ -108,12 +105,6 @@ def accepts_nvidia_eula(settings: Settings, sources: Sources) -> bool:
     return sources.accept_nvidia_eula or settings.accepts_nvidia_eula
 
 
-def keyring(settings: Settings, sources: Sources) -> str:
-    """Return the file with the keys of the Debian archive; empty means Debian's."""
-    named = sources.debian_keyring or settings.environ.get(KEYRING_VARIABLE, "")
-    return str(Path(named).absolute()) if named else ""
-
-
 def host_programs(settings: Settings) -> Host:
     """Return the adapter that runs programs of this host."""
     environ = {**uv_environ(settings.environ), "UV_CACHE_DIR": str(settings.use("uv"))}
@@ -121,31 +112,38 @@ def host_programs(settings: Settings) -> Host:
 
 
 def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -> DebianTrees:
-    """Return the adapter that makes Debian trees.
+    """Return the adapter that makes trees of .deb packages.
 
     Args:
         session: Settings and stores.
-        sources: The Debian archive.
+        sources: The package archives.
         offline: Refuse to download anything.
     """
-    settings = session.settings
-    keys = keyring(settings, sources)
-    archive = DebianArchive(
-        mirror=mirror(settings, sources).rstrip("/"),
-        store=session.store,
-        web=downloads(session, sources),
-        seen=SeenReleases(settings.use("releases")),
-        keyring=Keyring(file=Path(keys or KEYRING), named=bool(keys), path=settings.environ.get("PATH", os.defpath)),
-        allow_expired=sources.debian_allow_expired,
-        progress=session.progress,
-    )
     return DebianTrees(
         store=session.store,
         trees=session.trees,
-        archive=archive,
-        work=settings.use("work"),
+        archives={kind: _archive(session, sources, each) for kind, each in DISTRIBUTIONS.items()},
+        work=session.settings.use("work"),
         progress=session.progress,
         offline=offline,
+    )
+
+
+def _archive(session: Session, sources: Sources, distribution: Distribution) -> DebianArchive:
+    settings, kind = session.settings, distribution.kind
+    return DebianArchive(
+        mirrors=mirrors(settings, sources, kind),
+        distribution=distribution,
+        store=session.store,
+        web=downloads(session, sources),
+        seen=SeenReleases(settings.use("releases")),
+        keyring=Keyring(
+            named=keyring(settings, sources, kind),
+            distribution=distribution,
+            path=settings.environ.get("PATH", os.defpath),
+        ),
+        allow_expired=sources.archives(kind).allow_expired,
+        progress=session.progress,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.http.origins import without_login
 from envbuilder.core.uv import uv_environ
 from envbuilder.image.trust import Origins, Told, trusted_by_lock, trusted_by_spec
@@ -13,8 +14,8 @@ from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.wiring.build_inputs import lock_files
+from envbuilder.wiring.mirrors import mirrors
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.sources import mirror
 
 _DEFAULT_INDEX = "uv's default index"
 
@@ -59,11 +60,17 @@ def tell_spec(session: Session, spec: Spec) -> None:
 def _origins(session: Session, sources: Sources, bundle: str = "", *, offline: bool = False) -> Origins:
     return Origins(
         index=_index(session, sources),
-        debian=_shown(mirror(session.settings, sources)) or "no Debian archive that is known",
+        debian=_archives(session, sources, BaseKind.DEBIAN),
+        ubuntu=_archives(session, sources, BaseKind.UBUNTU),
         registry=sources.registry_mirror,
         bundle=bundle,
         offline=offline,
     )
+
+
+def _archives(session: Session, sources: Sources, kind: BaseKind) -> str:
+    named = " and ".join(map(_shown, mirrors(session.settings, sources, kind)))
+    return named or f"no {kind.value.capitalize()} archive that is known"
 
 
 def _index(session: Session, sources: Sources) -> str:

@@ -56,10 +56,10 @@ def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None) 
 
 
 def _kept(session: Session, system: BaseSystem, spec: Spec) -> BasePin | None:
-    tree = session.trees.current(system.id) if system.kind is BaseKind.DEBIAN else None
+    tree = session.trees.current(system.id) if system.kind.is_tree else None
     if tree is None or privileged_allowed(spec.allow).intersection(tree.cleared or ()):
         return None
-    return pin_of_tree(tree)
+    return pin_of_tree(tree, system.kind)
 
 
 def _packed_before(session: Session) -> PythonArchives:

@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path
 
 _BUSYBOX = Path("/bin/busybox")
-_APPLETS = ("cat", "echo", "false", "sh", "sha256sum", "sleep", "true")
+_APPLETS = ("cat", "cp", "echo", "false", "ln", "sh", "sha256sum", "sleep", "true")
 
 
 def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.core.errors import EngineError
 from envbuilder.image.builds import BuildEvent
+from envbuilder.image.render import rendered
+from envbuilder.image.vendor.placement import library_links, library_path, license_path
 from envbuilder.oci.runtime.command import RunRequest
 from tests.contract.conftest import World, on_docker
 from tests.contract.processes import gone, running
+from tests.fakes.catalogs import TEMPLATES, good_lock
+from tests.fakes.vendor_archives import pin_of, with_archives
 
 pytestmark = pytest.mark.xdist_group("engine")
 
@@ -138,3 +144,26 @@ def test_an_interrupted_followed_run_leaves_nothing_running(world: World) -> Non
     with pytest.raises(KeyboardInterrupt):
         world.engine.follow(RunRequest(image=world.base, command=command), interrupt)
     assert gone(word)
+
+
+@on_docker
+def test_libraries_of_a_vendor_archive_are_in_an_image_where_assembling_puts_them(world: World) -> None:
+    pin = pin_of(b"archive", ArchiveFormat.MAKESELF)
+    files = rendered(with_archives(good_lock(), pin), TEMPLATES)
+    dockerfile = next(file.text for file in files.texts if file.path == "Dockerfile")
+    [step] = re.findall(r"^RUN (?:.*\\\n)*.*/libraries/(?:.*\\\n)*.*$", dockerfile, re.MULTILINE)
+    request = world.request(*step.splitlines())
+    placed = {library_path(library): library.soname.encode() for library in pin.libraries} | {
+        license_path(pin): b"license"
+    }
+    for path, content in placed.items():
+        target = request.folder / "libraries" / pin.id / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    result = world.engine.build(request, silent)
+
+    links = {path: (Path(path).parent / target).as_posix() for path, target in library_links(pin)}
+    expected = placed | {path: placed[target] for path, target in links.items()}
+    for path, content in expected.items():
+        ran = world.engine.run(RunRequest(image=result.image.id, command=("/bin/cat", f"/{path}")))
+        assert (path, ran.stdout) == (path, content)

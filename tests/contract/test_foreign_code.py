@@ -28,7 +28,7 @@ from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import candidates, why_not
 from envbuilder.oci.store import Store
 from tests.contract.conftest import REQUIRED
-from tests.unit.incontainer.interpreters import interpreters
+from tests.interpreters.interpreters import interpreters
 
 PROGRAM = Path("/usr/bin/python3").resolve()
 SERIES = PROGRAM.name.removeprefix("python")

@@ -68,9 +68,9 @@ def test_its_checksums_are_verified(tree: Path, options: tuple[str, ...]) -> Non
         read(run)
 
 
-def test_a_licence_in_the_header_moves_the_archive(tree: Path) -> None:
+def test_a_license_in_the_header_moves_the_archive(tree: Path) -> None:
     text = tree.parent / "EULA.txt"
-    text.write_text("filesizes of a licence\n" * 3000, encoding="utf-8")
+    text.write_text("filesizes of a license\n" * 3000, encoding="utf-8")
     run = made(tree, "toolkit.run", "--license", str(text))
     with run.open("rb") as stream:
         assert read_header(stream).size > text.stat().st_size

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.lock.resolve.shipped_closures import load_closures
-from tests.unit.incontainer.interpreters import interpreters
+from tests.interpreters.interpreters import interpreters
 
 _LOCKS = Path(__file__).parents[2] / "matrices" / "locks"
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.lock.resolve.apt_mirrors import debian_mirror
+from envbuilder.catalog.environments import BaseKind
+from envbuilder.lock.resolve.apt_mirrors import host_mirror
 from tests.fakes.catalogs import ROOT
 
 PACKAGES = "python3,python3-venv,git,make,ca-certificates"
@@ -86,7 +87,7 @@ def debian(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BareDebian]:
 def _fill(root: Path) -> None:
     files = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
     texts = [path.read_text("utf-8") for path in files if path.is_file()]
-    mirror = debian_mirror(texts)
+    mirror = host_mirror(texts, BaseKind.DEBIAN)
     options = ("--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io", f"--include={PACKAGES}")
     _done("mmdebstrap", *options, "bookworm", str(root), *([mirror] if mirror else []))
     original = os.environ.get("SSL_CERT_FILE") or "/etc/ssl/certs/ca-certificates.crt"

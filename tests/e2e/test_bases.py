@@ -18,7 +18,8 @@ from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.image.base.docker_archive import docker_archive
 from envbuilder.image.base.programs import Host, run_program
-from envbuilder.image.base.python_archive import inspect, pack
+from envbuilder.image.base.python_archive import pack
+from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree, PythonArchive
 from envbuilder.image.base.uv_python import from_uv

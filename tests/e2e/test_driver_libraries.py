@@ -17,8 +17,8 @@ from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.hardware import Compute
 from envbuilder.diagnostics.probe.decoding import decode
 from tests.e2e.debian_drivers import driver_libraries
+from tests.interpreters.joined import probe_file
 from tests.unit.diagnostics.checks.expectations import TF_2_20
-from tests.unit.incontainer.joined import probe_file
 
 BY_ID = {check.id: check for check in CHECKS}
 DRIVERS = {"bullseye": Release("470.256.02"), "bookworm": Release("535")}

@@ -18,7 +18,7 @@ import pytest
 
 from tests.command_tree import commands
 from tests.e2e.conftest import Tool
-from tests.unit.incontainer.interpreters import interpreters
+from tests.interpreters.interpreters import interpreters
 
 PAGES = sorted(
     path for path in (Path(__file__).parents[2] / "docs" / "tutorials").glob("*.md") if path.stem != "README"

@@ -7,10 +7,16 @@ import hashlib
 import io
 import lzma
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.environments import CudaProvider
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.image.vendor.libraries import VendorArchives
 from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.lock import Lock
+from envbuilder.oci.store import Store
 from tests.fakes.run_files import EULA, NESTED, run_file
 from tests.unit.image.base.deb.debs import Content, tar_of
 
@@ -72,7 +78,7 @@ def pin_of(
         kind: Its format.
         libraries: Path by soname.
         hashes: sha256 by soname, where it is known.
-        eula: Path of the licence.
+        eula: Path of the license.
         name: Its id.
         publisher: Its publisher.
     """
@@ -91,6 +97,39 @@ def pin_of(
             for soname, path in sorted(libraries.items())
         ),
     )
+
+
+@dataclass(kw_only=True)
+class Shelf:
+    """A publisher in memory.
+
+    Attributes:
+        store: Receives the archives.
+        archives: Content by the id of the pin; others are unreachable.
+        fetched: Files that were fetched, in order.
+    """
+
+    store: Store
+    archives: dict[str, bytes] = field(default_factory=dict)
+    fetched: list[str] = field(default_factory=list)
+
+    def fetch(self, pin: ArchivePin, progress: Callable[[int, int], None]) -> None:
+        """See `ArchiveFiles.fetch`."""
+        if pin.id not in self.archives:
+            raise SourceUnreachable(f"{pin.file} cannot be fetched")
+        self.fetched.append(pin.file)
+        self.store.put(self.archives[pin.id])
+        progress(pin.size, pin.size)
+
+    def libraries(self) -> VendorArchives:
+        """The archives of the publisher and of the store."""
+        return VendorArchives(store=self.store, files=self, progress=lambda _line: None)
+
+
+def with_archives(lock: Lock, *pins: ArchivePin) -> Lock:
+    """A lock whose CUDA libraries come from archives."""
+    assert lock.cuda is not None
+    return replace(lock, cuda=replace(lock.cuda, provider=CudaProvider.ARCHIVE, archives=pins))
 
 
 def sha256(content: bytes) -> str:

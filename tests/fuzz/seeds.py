@@ -145,7 +145,7 @@ def vendor_archives() -> tuple[bytes, ...]:
     tree: dict[str, Content] = {
         "lib64/libx.so.9.0": "liby.so.9.0.1",
         "lib64/liby.so.9.0.1": b"library",
-        "doc/EULA.txt": b"licence",
+        "doc/EULA.txt": b"license",
     }
     run_files = (run_file(tar_of(tree), form=form) for form in Form)
     return *run_files, *(archive_of(kind, tree) for kind in ArchiveFormat)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from envbuilder.image.base.uv_tool import find_uv
-from tests.unit.incontainer.interpreters import interpreters
+from tests.interpreters.interpreters import interpreters
 
 _LIMIT = 900
 """Seconds for one command."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 
 def load_catalog(folder: Path) -> Catalog:
-    """Read and cross-check all matrices.
+    """Read and cross-check all matrices; a process reads them again only if a file has changed.
 
     Args:
         folder: Holds `cuda.yaml`, `bases.yaml`, `libraries.yaml`, `advisories.yaml`, `environments/*.yaml` and for each
@@ -38,6 +39,19 @@ def load_catalog(folder: Path) -> Catalog:
     Raises:
         InvalidInput: With every fault of every file.
     """
+    return _loaded(folder, tuple(_states(folder)))
+
+
+def _states(folder: Path) -> Iterator[tuple[Path, int, int, int]]:
+    """Yield path, inode, size in bytes and time of modification of each file that exists."""
+    for file in sorted(folder.rglob("*.yaml")):
+        with suppress(OSError):  # A broken link, or removed meanwhile: the reader decides.
+            state = file.stat()
+            yield file, state.st_ino, state.st_size, state.st_mtime_ns
+
+
+@lru_cache(maxsize=4)
+def _loaded(folder: Path, _states: tuple[tuple[Path, int, int, int], ...]) -> Catalog:
     faults: list[Fault] = []
     cuda = _structured(folder / "cuda.yaml", read_cuda, faults)
     bases = _structured(folder / "bases.yaml", read_bases, faults) or ()

@@ -19,8 +19,6 @@ from envbuilder.core.archives.tar_reader import TarEntry, TarReader
 from envbuilder.core.archives.zip_reader import opened
 from envbuilder.core.files import CHUNK
 
-__all__ = ["BadArchive", "extract"]
-
 
 def extract(archive: Path, target: Path) -> None:
     """Extract a tar, compressed or not, or a zip below a directory.

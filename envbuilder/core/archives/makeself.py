@@ -23,7 +23,7 @@ from envbuilder.core.archives.tar_reader import TarEntry, TarReader
 from envbuilder.core.files import CHUNK
 
 _LARGEST_HEADER = 4 << 20
-"""Bytes; makeself's own script has 25,000, and a licence text may be in it."""
+"""Bytes; makeself's own script has 25,000, and a license text may be in it."""
 
 _LONGEST_LINE = 64 << 10
 _MOST_DIGITS = 15

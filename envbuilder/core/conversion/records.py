@@ -38,7 +38,7 @@ class Member:
 
     def load(self, owner: Mapping[str, object], path: Path, reading: Reading) -> object:
         """Return the value of the field of an object; `WRONG` after a problem was recorded."""
-        if self.when and owner.get(self.when.name) != self.when.value:
+        if self.when and owner.get(self.when.name) not in self.when.values:
             return self.default
         value: object = owner
         for name in self.names:
@@ -60,7 +60,7 @@ class Member:
 
     def write(self, plain: dict[str, Any], value: object) -> None:
         """Add the plain value to an object, unless it is the default."""
-        if self.when and plain.get(self.when.name) != self.when.value:
+        if self.when and plain.get(self.when.name) not in self.when.values:
             return
         if value == self.default and not (self.when and self.when.required):
             return

@@ -23,9 +23,13 @@ _MOST_LINKS = 40
 _RECORD = re.compile(r"(.*/site-packages)/([^/]+)\.dist-info/RECORD")
 _LIST = re.compile(r"var/lib/dpkg/info/([^/:]+)(?::[^/]+)?\.list")
 _METADATA = re.compile(r"([^/]+)\.dist-info(?![^/])")
+_CLEARED = (
+    "`envbuilder lock`, then build again, which clears the set-user-ID and set-group-ID bits of "
+    "programs that `allow:` of envbuilder.yaml does not name"
+)
 _REMEDIES = {
-    BaseKind.DEBIAN: "`envbuilder lock`, then build again, which clears the set-user-ID and set-group-ID bits of "
-    "programs that `allow:` of envbuilder.yaml does not name",
+    BaseKind.DEBIAN: _CLEARED,
+    BaseKind.UBUNTU: _CLEARED,
     BaseKind.IMAGE: "build with --engine docker, which clears the set-user-ID and set-group-ID bits of the base, or "
     "choose a Debian base, or name the program in `allow:` of envbuilder.yaml",
 }

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from envbuilder.diagnostics.logs.decoding import LONGEST_TEXT, OVERLAP, Block, blocks, clean
 from envbuilder.diagnostics.logs.evidence import Evidence, Hit, Sample
@@ -55,7 +56,13 @@ def gate(signatures: Iterable[Signature]) -> Gate:
         for anchor in signature.anchors:
             opened[key_of(anchor.encode())].append(signature)
     anchors = tuple((key, tuple(each)) for key, each in sorted(opened.items()))
-    return Gate(anchors=anchors, any_anchor=re.compile(_any_of(opened) if opened else rb"(?!)"))
+    return Gate(anchors=anchors, any_anchor=_compiled(tuple(key for key, _ in anchors)))
+
+
+@lru_cache(maxsize=4)
+def _compiled(literals: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    """Return `_any_of` some texts, compiled; of the catalog's anchors this takes a tenth of a second."""
+    return re.compile(_any_of(literals) if literals else rb"(?!)")
 
 
 def _any_of(literals: Iterable[bytes]) -> bytes:

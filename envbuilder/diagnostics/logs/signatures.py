@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -190,8 +191,9 @@ def load_failures(directory: Path) -> Failures:
     return read_failures(read_text(file), str(file))
 
 
+@lru_cache(maxsize=2)
 def read_failures(text: str, name: str) -> Failures:
-    """Decode and check the document.
+    """Decode and check the document; a process does so once for the same text.
 
     Args:
         text: The YAML.

@@ -18,7 +18,8 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from envbuilder.catalog.environments import PythonProvider
+from envbuilder.catalog.environments import BaseKind, PythonProvider
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, PackagePin
 
 MEDIA_TYPE = "application/vnd.cyclonedx+json"
@@ -55,7 +56,7 @@ def _components(lock: Lock) -> Iterator[Component]:
         hashes=[_hash(lock.base.digest.removeprefix("sha256:"))],
     )
     for os_package in (*lock.base.packages, *lock.os_packages):
-        yield _os_package(os_package)
+        yield _os_package(os_package, _distribution(lock))
     if lock.python.provider is PythonProvider.ARCHIVE:
         version = lock.python.version.text
         yield Component(
@@ -66,6 +67,8 @@ def _components(lock: Lock) -> Iterator[Component]:
             purl=PackageURL("generic", None, "cpython", version),
             hashes=[_hash(lock.python.sha256)],
         )
+    for archive in lock.archives:
+        yield _archive(archive)
     for package in lock.packages:
         if package.group is not PackageGroup.BUILD:
             yield _package(package)
@@ -73,6 +76,21 @@ def _components(lock: Lock) -> Iterator[Component]:
         yield Component(
             name=file.path, type=ComponentType.FILE, bom_ref=f"file:{file.path}", hashes=[_hash(file.sha256)]
         )
+
+
+def _distribution(lock: Lock) -> str:
+    """Return the distribution of the OS packages; Debian for those on a registry image, whose own is unknown."""
+    return (lock.base.kind if lock.base.kind.is_tree else BaseKind.DEBIAN).value
+
+
+def _archive(pin: ArchivePin) -> Component:
+    return Component(
+        name=pin.file,
+        type=ComponentType.FILE,
+        bom_ref=f"archive:{pin.id}",
+        hashes=[_hash(pin.sha256)],
+        properties=[Property(name="io.envbuilder.library", value=library.soname) for library in pin.libraries],
+    )
 
 
 def _package(pin: PackagePin) -> Component:
@@ -87,13 +105,13 @@ def _package(pin: PackagePin) -> Component:
     )
 
 
-def _os_package(pin: OsPackagePin) -> Component:
+def _os_package(pin: OsPackagePin, distribution: str) -> Component:
     return Component(
         name=pin.name,
         version=pin.version,
         type=ComponentType.LIBRARY,
         bom_ref=f"deb:{pin.name}@{pin.version}",
-        purl=PackageURL("deb", "debian", pin.name, pin.version, qualifiers={"arch": "amd64"}),
+        purl=PackageURL("deb", distribution, pin.name, pin.version, qualifiers={"arch": "amd64"}),
         hashes=[_hash(pin.sha256)] if pin.sha256 else [],
     )
 

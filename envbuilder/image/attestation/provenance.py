@@ -53,6 +53,8 @@ def _dependencies(lock: Lock) -> Iterator[dict[str, object]]:
             yield {"name": f"{os_package.name}={os_package.version}", "digest": {"sha256": os_package.sha256}}
     if lock.python.sha256:
         yield {"name": lock.python.file, "digest": {"sha256": lock.python.sha256}}
+    for archive in lock.archives:
+        yield {"name": archive.file, "digest": {"sha256": archive.sha256}}
     for pin in lock.packages:
         yield {"name": pin.file, "digest": {"sha256": pin.sha256}}
     for tool in lock.tools:

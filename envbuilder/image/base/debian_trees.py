@@ -1,25 +1,26 @@
-"""Debian trees: their packages are fetched, verified and unpacked, and the result is kept."""
+"""Trees of .deb packages: the packages are fetched, verified and unpacked, and the result is kept."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-from envbuilder.catalog.environments import BaseSystem
+from envbuilder.catalog.environments import BaseKind, BaseSystem
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.http.origins import without_login
 from envbuilder.core.units import size
 from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.distributions import Distribution
+from envbuilder.image.base.deb.fetching import FailedPackage, fetch_package
 from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.tree import added_tree, base_tree
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
-from envbuilder.lock.index.fetching import fetch_into
-from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.locations import OsPackages
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
@@ -29,40 +30,29 @@ from envbuilder.oci.tar.writing import write
 _CONNECTIONS = 16
 
 
-def no_archive(subject: str, error: type[SourceUnreachable | UsageError]) -> NoReturn:
-    """Raise the error for a host without a Debian archive.
+def no_archive(subject: str, distribution: Distribution, error: type[SourceUnreachable | UsageError]) -> NoReturn:
+    """Raise the error for a host without an archive of a distribution.
 
     Args:
         subject: Subject and verb of the message: the part that needs the archive.
+        distribution: The distribution.
         error: Kind of the error.
     """
+    word = distribution.kind.value
     raise error(
-        f"{subject} a Debian archive, and this host has none in its apt configuration",
-        hint="set one: --debian-mirror URL, or `sources: debian_mirror:`",
+        f"{subject} an archive of {distribution.title}, and this host has none in its apt configuration",
+        hint=f"set one: {distribution.mirror_option}, ENVBUILDER_{word.upper()}_MIRROR, or `sources: {word}_mirror:`",
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedPackage:
-    """A .deb that could not be fetched.
-
-    Attributes:
-        pin: The package.
-        error: The reason.
-    """
-
-    pin: OsPackagePin
-    error: SourceUnreachable | VerificationFailed
 
 
 @dataclass(frozen=True, kw_only=True)
 class DebianTrees:
-    """Trees of Debian packages, kept in a store.
+    """Trees of .deb packages, kept in a store.
 
     Attributes:
         store: Keeps .debs and lists.
         trees: Keeps trees.
-        archive: The archive of the packages; its address is empty if none is configured.
+        archives: The archives of each distribution; without an address if none is configured.
         work: Directory for what is unpacked.
         progress: Progress callback; receives one line of text.
         offline: Refuse to download anything.
@@ -70,7 +60,7 @@ class DebianTrees:
 
     store: Store
     trees: DebianStore
-    archive: DebianArchive
+    archives: Mapping[BaseKind, DebianArchive]
     work: Path
     progress: Callable[[str], None]
     offline: bool = False
@@ -79,17 +69,18 @@ class DebianTrees:
         """Make a tree of the newest packages of a suite, without root, scripts or other programs.
 
         Raises:
-            SourceUnreachable: The archive does not answer.
+            SourceUnreachable: No archive answers.
             ResolutionFailed: The packages of the base conflict.
         """
         self.progress(f"looking for the packages of {system.id}")
-        index = self._reachable().index(system.suite, system.components)
+        index = self._reachable(system.kind).index(system.suite, system.components)
         pins = base_packages(index, system.packages)
-        return self.trees.put(replace(self._tree(system.id, pins, system.suite, frozenset()), missing=index.missing))
+        made = self._tree(system.kind, system.id, pins, frozenset())
+        return self.trees.put(replace(made, suite=system.suite, missing=index.missing))
 
-    def keep(self, tree: DebianTree, allowed: frozenset[str]) -> DebianTree:
+    def keep(self, kind: BaseKind, tree: DebianTree, allowed: frozenset[str]) -> DebianTree:
         """Return a tree of the same packages in which some programs keep their set-user-ID and set-group-ID bits."""
-        made = self._tree(tree.id, tree.packages, tree.suite, allowed)
+        made = replace(self._tree(kind, tree.id, tree.packages, allowed), suite=tree.suite)
         return self.trees.put(replace(made, missing=tree.missing), current=False)
 
     def provide(self, lock: Lock) -> DebianTree:
@@ -110,7 +101,7 @@ class DebianTrees:
                 f"the tree of {pin.id} with digest {pin.digest} is missing here, and the lock does not name its .debs",
                 hint="build from a bundle that holds it (--bundle FILE), or lock again: `envbuilder lock`",
             )
-        made = self._tree(pin.id, pin.packages, "", allowed)
+        made = self._tree(pin.kind, pin.id, pin.packages, allowed)
         if made.digest != pin.digest:
             made.path.unlink()
             raise VerificationFailed(
@@ -122,14 +113,14 @@ class DebianTrees:
 
     def resolve(self, system: BaseSystem, wanted: Iterable[str], have: Iterable[OsPackagePin]) -> OsPackages:
         """Return the files of further packages on a tree; errors as in `unpack`."""
-        index = self._reachable().index(system.suite, system.components)
+        index = self._reachable(system.kind).index(system.suite, system.components)
         return OsPackages(pins=resolve(index, wanted, have=have), missing=index.missing)
 
     def added(self, lock: Lock, base: Iterable[Member]) -> tuple[Member, ...]:
         """Return the files that the OS packages of a lock add to its base, with contents in a tar of the store."""
         if not lock.unpacks_os_packages:
             return ()
-        self.fetch(lock.os_packages)
+        self.fetch(lock.base.kind, lock.os_packages)
         with tempfile.TemporaryDirectory(dir=self._work_directory(), prefix="added-") as work:
             files, allowed = self._files(lock.os_packages), lock.allowed_privileged
             tree = added_tree(files, base, epoch=EPOCH, work=Path(work), allowed=allowed)
@@ -142,18 +133,18 @@ class DebianTrees:
             kept = self.store.take(written.path)
         return of_tar(self.store.path(kept))
 
-    def fetch(self, pins: Sequence[OsPackagePin]) -> None:
-        """Fetch .debs into the store.
+    def fetch(self, kind: BaseKind, pins: Sequence[OsPackagePin]) -> None:
+        """Fetch .debs into the store, each from the first archive that has it.
 
         Raises:
-            SourceUnreachable: One of them is not in the archive any more.
-            VerificationFailed: The archive has another file under its name.
+            SourceUnreachable: One of them is in none of the archives any more.
+            VerificationFailed: An archive has another file in its place.
         """
-        for failure in self.fetch_all(pins):
+        for failure in self.fetch_all(kind, pins):
             raise failure.error
 
-    def fetch_all(self, pins: Sequence[OsPackagePin]) -> tuple[FailedPackage, ...]:
-        """Fetch .debs into the store; return the failed ones, in order.
+    def fetch_all(self, kind: BaseKind, pins: Sequence[OsPackagePin]) -> tuple[FailedPackage, ...]:
+        """Fetch .debs into the store, each from the first archive that has it; return the failed ones, in order.
 
         Raises:
             SourceUnreachable: No archive may be used, or none is configured.
@@ -161,31 +152,19 @@ class DebianTrees:
         missing = [pin for pin in pins if pin.sha256 and not self.store.has(f"sha256:{pin.sha256}")]
         if not missing:
             return ()
-        self.progress(f"fetching {len(missing)} Debian packages, {size(sum(pin.size for pin in missing))}")
-        archive = self._reachable()
+        archive = self._reachable(kind)
+        title = archive.distribution.title
+        self.progress(f"fetching {len(missing)} {title} packages, {size(sum(pin.size for pin in missing))}")
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            answers = pool.map(lambda pin: self._failure(pin, archive), missing)
-            return tuple(each for each in answers if each)
+            answers = list(pool.map(lambda pin: fetch_package(archive, pin, self.store), missing))
+        for place, mirror in enumerate(archive.mirrors[1:], start=1):
+            if place in answers:
+                count = answers.count(place)
+                self.progress(f"{count} of them from {without_login(mirror)}, as earlier archives lack them")
+        return tuple(each for each in answers if isinstance(each, FailedPackage))
 
-    def _failure(self, pin: OsPackagePin, archive: DebianArchive) -> FailedPackage | None:
-        """Fetch a .deb; return None if it is in the store then."""
-        file = IndexFile(
-            file=pin.file.rpartition("/")[2], sha256=pin.sha256, url=archive.address(pin.file), size=pin.size
-        )
-        try:
-            fetch_into(file, self.store, web=archive.web)
-        except SourceUnreachable as error:
-            error.hint = (
-                "Debian's mirrors keep a version only until the next one: name an archive that keeps all "
-                "(--debian-mirror URL), build from a bundle (--bundle FILE), or lock again: `envbuilder lock`"
-            )
-            return FailedPackage(pin=pin, error=error)
-        except VerificationFailed as error:
-            return FailedPackage(pin=pin, error=error)
-        return None
-
-    def _tree(self, base: str, pins: Sequence[OsPackagePin], suite: str, allowed: frozenset[str]) -> DebianTree:
-        self.fetch(pins)
+    def _tree(self, kind: BaseKind, base: str, pins: Sequence[OsPackagePin], allowed: frozenset[str]) -> DebianTree:
+        self.fetch(kind, pins)
         with tempfile.TemporaryDirectory(dir=self._work_directory(), prefix="debs-") as work:
             tree = base_tree(self._files(pins), epoch=EPOCH, work=Path(work), allowed=allowed)
             self._warn(tree.unconfigured)
@@ -197,7 +176,7 @@ class DebianTrees:
             path=written.path,
             digest=f"sha256:{written.sha256}",
             size=written.size,
-            suite=suite,
+            suite="",
             packages=tuple(pins),
             cleared=tree.cleared,
         )
@@ -226,8 +205,8 @@ class DebianTrees:
         self.work.mkdir(parents=True, exist_ok=True)
         return self.work
 
-    def _reachable(self) -> DebianArchive:
-        """Return the archive, if it may be used.
+    def _reachable(self, kind: BaseKind) -> DebianArchive:
+        """Return the archives of a distribution, if they may be used.
 
         Raises:
             SourceUnreachable: Downloads are not allowed, or no archive is configured.
@@ -237,9 +216,12 @@ class DebianTrees:
                 "packages of the base are not in the cache directory, and downloads are disabled",
                 hint="build without --offline, or name a bundle that holds them: --bundle FILE",
             )
-        if not self.archive.mirror:
-            no_archive("a Debian base needs", SourceUnreachable)
-        return self.archive
+        archive = self.archives[kind]
+        if not archive.mirrors:
+            no_archive(
+                f"a base of {archive.distribution.title} packages needs", archive.distribution, SourceUnreachable
+            )
+        return archive
 
 
 def _listed(paths: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""The Debian trees and interpreter archives that this machine has or can make."""
+"""The trees of packages and the interpreter archives that this machine has or can make."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from envbuilder.core.versions import Release
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.installed_pythons import InstalledPython
 from envbuilder.image.base.packed_pythons import NOTE, noted
-from envbuilder.image.base.python_archive import PythonArchive, inspect
+from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.trees import DebianTree, PythonArchive
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
 from envbuilder.lock.spec_values import Sources
@@ -29,7 +29,7 @@ from envbuilder.lock.spec_values import Sources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebianBases:
-    """Debian trees: an existing one, else a new one.
+    """Trees of .deb packages: an existing one, else a new one.
 
     Attributes:
         store: Trees made before.
@@ -41,7 +41,7 @@ class DebianBases:
 
     store: DebianStore
     make: Callable[[BaseSystem, Sources], DebianTree]
-    keep: Callable[[DebianTree, frozenset[str], Sources], DebianTree]
+    keep: Callable[[BaseSystem, DebianTree, frozenset[str]], DebianTree]
     allowed: frozenset[str] = frozenset()
 
     def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
@@ -54,12 +54,12 @@ class DebianBases:
         try:
             tree = self.store.current(system.id) or self.make(system, sources)
             if kept := self.allowed.intersection(tree.cleared or ()):
-                tree = self.keep(tree, kept, sources)
+                tree = self.keep(system, tree, kept)
         except (ToolMissing, UsageError, VerificationFailed):
             raise
         except EnvbuilderError as error:
             return Refused(base=system.id, reason=error.message.splitlines()[0], hint=error.hint)
-        return pin_of_tree(tree)
+        return pin_of_tree(tree, system.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,11 +160,11 @@ def _trouble(archive: PythonArchive, glibc: Release) -> str:
     return ""
 
 
-def pin_of_tree(tree: DebianTree) -> BasePin:
-    """Return the pin of a tree."""
+def pin_of_tree(tree: DebianTree, kind: BaseKind) -> BasePin:
+    """Return the pin of a tree of some kind of packages."""
     return BasePin(
         id=tree.id,
-        kind=BaseKind.DEBIAN,
+        kind=kind,
         image="",
         digest=tree.digest,
         packages=tree.packages,

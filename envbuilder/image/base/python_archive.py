@@ -17,8 +17,6 @@ from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.trees import PythonArchive
 from envbuilder.oci.tar import writing as tarball
 
-__all__ = ["PythonArchive", "inspect", "pack"]
-
 _REQUIRED = ("ctypes", "hashlib", "json", "venv", "zlib")
 _OPTIONAL = ("bz2", "curses", "dbm.gnu", "lzma", "readline", "sqlite3", "ssl", "uuid")
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from envbuilder.core.versions import Release
 
+_GLIBC = re.compile(rb"\0GLIBC_([0-9]+(?:\.[0-9]+)+)(?=\0)")
+"""Name of a symbol version in the string table of an ELF file."""
+
 # Below the home directory, where no variable says otherwise.
 _CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba")
-
-
-def installed_program(version: Release, environ: Mapping[str, str]) -> str:
-    """Return a program that has the name of a version, without running it; empty if there is none."""
-    return str(next(iter(python_programs(version, environ)), ""))
 
 
 def python_programs(version: Release, environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -28,6 +27,29 @@ def python_programs(version: Release, environ: Mapping[str, str]) -> tuple[Path,
         if place.is_file():
             programs.setdefault(place.resolve(), place)
     return tuple(programs.values())
+
+
+def is_of_system(program: Path) -> bool:
+    """Return True if a program belongs to the operating system; such an interpreter cannot be packed."""
+    return program.resolve().parent.parent == Path("/usr")
+
+
+def needed_glibc(program: Path) -> Release | None:
+    """Return the newest glibc symbol version that an interpreter and its modules name, without running it.
+
+    The string tables are searched instead of parsed: ten times faster than reading all as ELF files.
+
+    Returns:
+        None if its files name none, as for another C library, or cannot be read.
+    """
+    real = program.resolve()
+    prefix = real.parent.parent
+    modules = prefix.glob("lib/python3*/lib-dynload/*.so")
+    try:
+        texts = [file.read_bytes() for file in (real, *prefix.glob("lib/libpython3*.so*"), *modules) if file.is_file()]
+    except OSError:
+        return None
+    return max((Release(found.decode()) for text in texts for found in _GLIBC.findall(text)), default=None)
 
 
 def _roots(series: str, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:

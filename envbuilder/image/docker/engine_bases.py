@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.debian_trees import DebianTrees
@@ -28,7 +27,7 @@ class EngineBases:
 
     Attributes:
         engine: The engine.
-        debian: Makes Debian trees.
+        debian: Makes trees of .deb packages.
         sources: Names the registry mirror, if any.
         listener: Receives the progress of transfers.
         progress: Progress callback; receives one line of text.
@@ -57,7 +56,7 @@ class EngineBases:
         """
         reference = image_reference(lock)
         layers = 2 if lock.unpacks_os_packages else 1
-        if lock.base.kind is BaseKind.DEBIAN and self.engine.image(str(reference)) is None:
+        if lock.base.kind.is_tree and self.engine.image(str(reference)) is None:
             try:
                 self._load_base(lock, reference)
             except SourceUnreachable:
@@ -67,7 +66,7 @@ class EngineBases:
         return fetch_base(self.engine, lock.base, reference, self.sources, self.listener, layers=layers)
 
     def load(self, tree: DebianTree, reference: ImageRef, added: Path | None = None) -> None:
-        """Load a Debian tree into the engine.
+        """Load a tree into the engine.
 
         Args:
             tree: The tree.

@@ -14,7 +14,7 @@ from envbuilder.image.builder import BuildOptions, BuildRun, BuiltImage, BuiltLa
 from envbuilder.image.builds import Builder, BuildRequest, BuildResult
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.dockerfile.step_names import step_title
-from envbuilder.image.render import HostFile, rendered, write
+from envbuilder.image.render import CopiedFile, HostFile, rendered, write
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Sources
 
@@ -32,6 +32,10 @@ class Ingredients(Protocol):
 
     def host_files(self, lock: Lock, sources: Sources) -> tuple[HostFile, ...]:
         """Return the settings of this host for single steps of a build."""
+        ...
+
+    def libraries(self, lock: Lock, sources: Sources) -> tuple[CopiedFile, ...]:
+        """Return the files of the vendor archives of a lock, for its build context."""
         ...
 
     def find_file(self, sha256: str) -> Path | None:
@@ -93,7 +97,8 @@ class DockerBuilder:
         self.work.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.work, prefix=f"build-{lock.environment}-") as name:
             directory = Path(name) / "context"
-            write(rendered(lock, self.templates), directory, self.ingredients.find_file, host)
+            libraries = self.ingredients.libraries(lock, sources)
+            write(rendered(lock, self.templates), directory, self.ingredients.find_file, host, libraries)
             asked = BuildRequest(
                 folder=directory,
                 tags=request.names,

@@ -1,10 +1,10 @@
-"""Resolution of OS packages on a base: from the lists of a Debian archive, or by apt inside a registry image."""
+"""Resolution of OS packages on a base: from the lists of a package archive, or by apt inside a registry image."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envbuilder.catalog.environments import BaseChoice, BaseKind
+from envbuilder.catalog.environments import BaseChoice
 from envbuilder.core.errors import EngineUnavailable
 from envbuilder.image.docker.engine_bases import EngineBases
 from envbuilder.lock.locations import Located, OsPackages, Refused
@@ -17,7 +17,7 @@ class OsPackageResolver:
     """The resolver of OS packages for locks.
 
     Attributes:
-        bases: Makes Debian trees, and provides the engine with registry images.
+        bases: Makes trees of .deb packages, and provides the engine with registry images.
         apt: Runs apt inside an image of the engine.
     """
 
@@ -26,7 +26,7 @@ class OsPackageResolver:
 
     def refusal(self, choice: BaseChoice) -> Refused | None:
         """See `OsResolver.refusal`."""
-        if choice.system.kind is BaseKind.DEBIAN:
+        if choice.system.kind.is_tree:
             return None
         try:
             self.bases.engine.info()
@@ -37,7 +37,7 @@ class OsPackageResolver:
 
     def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> OsPackages:  # noqa: ARG002  the port names it
         """See `OsResolver.resolve`."""
-        if located.base.kind is BaseKind.DEBIAN:
+        if located.base.kind.is_tree:
             return self.bases.debian.resolve(located.choice.system, packages, located.base.packages)
         image = self.bases.provide_image(located.base)
         # A registry image has a configuration of apt of its own.

@@ -66,7 +66,7 @@ def fetch_base(  # noqa: PLR0913  each describes a different property of one bas
         reference: Its name in a Dockerfile.
         sources: May name a mirror.
         listener: Receives the progress of transfers.
-        layers: Number of layers of a Debian base: two if OS packages were added to it.
+        layers: Number of layers of a tree: two if OS packages were added to it.
 
     Returns:
         The name of the image in the engine; a mirror's image keeps the mirror's name.
@@ -84,8 +84,7 @@ def fetch_base(  # noqa: PLR0913  each describes a different property of one bas
 
 
 def _verified(image: ImageInfo, pin: BasePin, reference: ImageRef, layers: int) -> str:
-    is_tree = pin.kind is BaseKind.DEBIAN
-    if is_tree and (image.diff_ids[:1] != (pin.digest,) or len(image.diff_ids) != layers):
+    if pin.kind.is_tree and (image.diff_ids[:1] != (pin.digest,) or len(image.diff_ids) != layers):
         raise VerificationFailed(
             f"{reference} is not the base of the lock: it has layer {', '.join(image.diff_ids)}, not {pin.digest}",
             hint=f"remove it with `docker image rm {reference}`, then build again",

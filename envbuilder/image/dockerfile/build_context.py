@@ -11,6 +11,7 @@ from envbuilder.core.image_paths import image_path
 from envbuilder.core.names import file_name
 from envbuilder.image.dockerfile.templates import environment
 from envbuilder.image.plan.plan import LayerKind, Plan
+from envbuilder.image.vendor.placement import library_links
 from envbuilder.lock.lock import OsPackagePin, PackagePin, ToolName
 
 _NOT_RUN = {"probe", memory.HOOK}
@@ -78,7 +79,13 @@ def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
         ValueError: A value has a control character, or a name is a path.
     """
     jinja = environment(templates)
-    values = {"plan": plan, "lock": plan.lock, "kinds": LayerKind, "memory": memory}
+    values = {
+        "plan": plan,
+        "lock": plan.lock,
+        "kinds": LayerKind,
+        "memory": memory,
+        "library_links": library_links,
+    }
     texts = [
         TextFile(path="Dockerfile", text=jinja.get_template("Dockerfile.j2").render(values)),
         TextFile(path="tools/with-host", text=jinja.get_template("with-host.j2").render(values), executable=True),

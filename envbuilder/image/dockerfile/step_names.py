@@ -11,6 +11,7 @@ _TITLES: tuple[tuple[str, str], ...] = (
     (r"/build\.txt", "tools for source distributions"),
     (r"/system\.txt", "OS packages"),
     (r"/(?:cuda|framework|packages|own)\.([a-z0-9-]+)\.txt", "{}"),
+    (r"cp -R \S*/libraries/(\S+)/\.", "libraries of {}"),
     (r"/packages\.txt", "what TensorFlow needs"),
     (r"/own\.txt", "own packages"),
     (r"/files\.txt", "own files"),

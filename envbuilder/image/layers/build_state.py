@@ -14,6 +14,7 @@ from envbuilder.image.layers.records import Records
 from envbuilder.image.plan.keys import layer_key, python_key
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, ToolName
 from envbuilder.lock.lockfile import digest, dump_pins
 from envbuilder.oci.images import ImageLayerPin, ImagePin, LayerFormat
@@ -71,10 +72,18 @@ class Draft:
                 pins = layer.packages
         return (*pins, *self.plan.build_tools) if any(not pin.is_wheel for pin in pins) else pins
 
-    def waits_for(self, layer: Layer) -> tuple[PackagePin, ...]:
-        """Return the files that a layer waits for, if they are fetched: an own layer is compared with those below."""
+    def waits_for(self, layer: Layer) -> tuple[str, ...]:
+        """Return the hashes of the files that a layer waits for, if they are fetched.
+
+        An own layer is compared with those below.
+        """
         below = self.lock.packages if layer.kind is LayerKind.OWN else ()
-        return (*self.files_of(layer), *below)
+        pins = (pin.sha256 for pin in (*self.files_of(layer), *below))
+        return (*pins, *(archive.sha256 for archive in layer.archives))
+
+    def archives(self, store: Store) -> tuple[ArchivePin, ...]:
+        """Return the vendor archives of the layers that have to be made."""
+        return tuple(pin for layer in self.to_make(store) for pin in layer.archives)
 
     def missing(self, store: Store) -> list[PackagePin]:
         """Return the files that have to be fetched for the layers that have to be made."""
@@ -108,6 +117,7 @@ def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work:
             base=content,
             store=context.store,
             archive=lambda: context.files.archive(lock),
+            archives=context.archives,
             work=Path(tempfile.mkdtemp(dir=work)),
             sandbox=context.sandbox,
             python_key=python_key(lock),

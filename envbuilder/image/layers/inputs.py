@@ -20,6 +20,7 @@ from envbuilder.image.layers.sdists import build_wheel
 from envbuilder.image.layers.wheel_file import Wheel, open_wheel
 from envbuilder.image.layers.wheels import Prefix
 from envbuilder.image.layers.zlib_library import Deflate, original
+from envbuilder.image.vendor.libraries import VendorArchives
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.images import ImageLayerPin
@@ -72,6 +73,7 @@ class Ingredients:
         base: The base.
         store: Contains every file of the lock.
         archive: Path of the interpreter archive; None if the interpreter is part of the base.
+        archives: Vendor archives.
         work: Directory for intermediate files; removed by its owner.
         sandbox: Returns the sandbox for the interpreter.
         python_key: Digest of all inputs of the interpreter.
@@ -84,6 +86,7 @@ class Ingredients:
     base: BaseContent
     store: Store
     archive: Callable[[], Path]
+    archives: VendorArchives
     work: Path
     sandbox: Callable[[], Sandbox]
     python_key: str

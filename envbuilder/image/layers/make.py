@@ -22,6 +22,7 @@ from envbuilder.image.layers.layer_writer import Packed, Packing, write_layer, w
 from envbuilder.image.layers.library_links import library_links
 from envbuilder.image.layers.needed_libraries import IS_LIBRARY, Tap, needed
 from envbuilder.image.layers.records import LayerRecord
+from envbuilder.image.layers.vendor_libraries import library_entries, required
 from envbuilder.image.layers.wheels import brought, installed, scripts
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
 from envbuilder.lock.lock import PackageGroup
@@ -49,8 +50,22 @@ class Task:
     expected: Packed | None = None
     jobs: int = 1
 
-    def write(self, entries: Iterable[Entry], packing: Packing, *, notes: Iterable[str] = ()) -> LayerRecord:
-        """Write entries as a layer, and record which libraries they need and provide."""
+    def write(
+        self,
+        entries: Iterable[Entry],
+        packing: Packing,
+        *,
+        notes: Iterable[str] = (),
+        needs: Iterable[str] = (),
+    ) -> LayerRecord:
+        """Write entries as a layer, and record which libraries they need and provide.
+
+        Args:
+            entries: The entries.
+            packing: Their packing.
+            notes: Messages for the user.
+            needs: Sonames that entries require which are not from wheels.
+        """
         ordered = completed(entries)
         libraries = _Libraries()
         packed = write_layer(
@@ -65,7 +80,7 @@ class Task:
         brings = {match["name"] for entry in ordered if (match := IS_LIBRARY.fullmatch(entry.path))}
         return LayerRecord(
             packed=packed,
-            needs=tuple(sorted(libraries.needs() - brings)),
+            needs=tuple(sorted({*libraries.needs(), *needs} - brings)),
             brings=tuple(sorted(brings)),
             notes=tuple(notes),
         )
@@ -114,6 +129,15 @@ def _standard_library(own: Ingredients) -> list[Entry]:
     folder = f"usr/lib/python{own.series}/"
     found = [Entry(member=member) for member in own.base.members() if member.path.startswith(folder)]
     return [] if any("/__pycache__/" in entry.path for entry in found) else found
+
+
+def _libraries(task: Task) -> LayerRecord:
+    own = task.ingredients
+    entries = [
+        entry for pin in task.layer.archives for entry in library_entries(pin, own.archives.libraries(pin), own.store)
+    ]
+    needs = {name for entry in entries for name in required(entry)}
+    return task.write(entries, Packing.COMPRESSED, needs=needs)
 
 
 def _wheels(task: Task) -> LayerRecord:
@@ -214,6 +238,7 @@ _MAKERS: dict[LayerKind, Callable[[Task], LayerRecord]] = {
     LayerKind.BASE: _base,
     LayerKind.SYSTEM: _system,
     LayerKind.INTERPRETER: _interpreter,
+    LayerKind.LIBRARIES: _libraries,
     LayerKind.CUDA: _wheels,
     LayerKind.FRAMEWORK: _wheels,
     LayerKind.PACKAGES: _wheels,

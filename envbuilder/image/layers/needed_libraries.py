@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
+from envbuilder.core.files import CHUNK
 from envbuilder.image.layers.entries import Entry, Spliced
 from envbuilder.image.layers.inflate import Reader
 
@@ -97,7 +99,23 @@ def needed(entry: Entry, tap: Tap) -> frozenset[str]:
     early = [place for place, text in found.items() if not text]
     if early and entry.spliced is not None:
         found |= _read_places(entry.spliced, entry.member.size, early)
-    names = (text.partition(b"\0")[0].decode("ascii", "replace") for text in found.values())
+    return _names(found.values())
+
+
+def needed_by_file(stream: BinaryIO) -> frozenset[str]:
+    """Return the sonames that a library on disk requires; empty for a file that is not a 64-bit library."""
+    tap = Tap()
+    while data := stream.read(CHUNK):
+        tap(data)
+    found = []
+    for place in tap.places():
+        stream.seek(place)
+        found.append(stream.read(_LONGEST_NAME))
+    return _names(found)
+
+
+def _names(texts: Iterable[bytes]) -> frozenset[str]:
+    names = (text.partition(b"\0")[0].decode("ascii", "replace") for text in texts)
     return frozenset(name for name in names if name)
 
 

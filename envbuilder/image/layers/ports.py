@@ -10,6 +10,7 @@ from typing import Protocol
 
 from envbuilder.image.layers.inputs import BaseContent
 from envbuilder.image.layers.records import Records
+from envbuilder.image.vendor.libraries import VendorArchives
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Lock, PackagePin
 from envbuilder.oci.runtime.sandbox import Sandbox
@@ -58,6 +59,7 @@ class AssemblyContext:
         bases: Opens bases.
         packages: Fetches Python packages.
         files: Finds interpreter archives and tools.
+        archives: Fetches vendor archives, and takes libraries out of them.
         sandbox: Returns the sandbox for code of packages and images; called before a run.
         work: Directory for intermediate files.
         jobs: Maximum number of layers made at once.
@@ -69,6 +71,7 @@ class AssemblyContext:
     bases: Bases
     packages: PackageFiles
     files: ToolFiles
+    archives: VendorArchives
     sandbox: Callable[[], Sandbox]
     work: Path
     jobs: int

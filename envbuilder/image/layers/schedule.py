@@ -15,6 +15,7 @@ from envbuilder.image.layers.build_state import Draft
 from envbuilder.image.layers.make import Task, make_layer
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import LayerRecord
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
@@ -88,15 +89,18 @@ class Fetching:
     _step: str = ""
     _began: float = 0.0
 
-    def order(self, missing: Iterable[PackagePin], drafts: Sequence[Draft]) -> None:
-        """Start to download files; they belong to the locks of the drafts."""
+    def order(self, missing: Iterable[PackagePin], archives: Iterable[ArchivePin], drafts: Sequence[Draft]) -> None:
+        """Start to download files and vendor archives; they belong to the locks of the drafts."""
         pins = {pin.sha256: pin for pin in missing}
-        if not pins:
+        wanted = {pin.sha256: pin for pin in archives}
+        if not pins and not wanted:
             return
-        self._step = f"files to download: {len(pins)}"
+        self._step = f"files to download: {len(pins) + len(wanted)}"
         self._began = self.journal.start(self._step)
         pool = self._connections()
-        total = sum(pin.size for pin in pins.values())
+        total = sum(pin.size for pin in pins.values()) + sum(archive.size for archive in wanted.values())
+        for archive in wanted.values():
+            self._futures[archive.sha256] = pool.submit(self._fetch_archive, archive, total)
         for file in self._places(list(pins.values()), drafts):
             self._futures[file.sha256] = pool.submit(self._fetch, file, total)
 
@@ -106,11 +110,11 @@ class Fetching:
         if missing and draft.lock.base.digest not in self._futures:
             self._futures[draft.lock.base.digest] = self._connections().submit(draft.ingredients.base.provide)
 
-    def wait(self, pins: Iterable[PackagePin]) -> None:
-        """Wait until these files are there; raise the error of a failed download."""
-        for pin in pins:
-            if pin.sha256 in self._futures:
-                self._futures[pin.sha256].result()
+    def wait(self, files: Iterable[str]) -> None:
+        """Wait until the files with these hashes are there; raise the error of a failed download."""
+        for sha256 in files:
+            if sha256 in self._futures:
+                self._futures[sha256].result()
 
     def close(self) -> None:
         """Wait until everything is there."""
@@ -138,12 +142,19 @@ class Fetching:
         return [replace(file, size=pin.size or file.size) for pin, file in found]
 
     def _fetch(self, file: IndexFile, total: int) -> None:
+        self.context.packages.fetch(file, self._progress_of(file.sha256, total))
+        self.bytes = sum(self._progress.values())
+
+    def _fetch_archive(self, pin: ArchivePin, total: int) -> None:
+        self.context.archives.files.fetch(pin, self._progress_of(pin.sha256, total))
+        self.bytes = sum(self._progress.values())
+
+    def _progress_of(self, sha256: str, total: int) -> Callable[[int, int], None]:
         def progress(done: int, _all: int) -> None:
-            self._progress[file.sha256] = done
+            self._progress[sha256] = done
             self.journal.tell(Transfer(item="downloaded", current=sum(self._progress.values()), total=total))
 
-        self.context.packages.fetch(file, progress)
-        self.bytes = sum(self._progress.values())
+        return progress
 
 
 @dataclass(kw_only=True)
@@ -179,7 +190,7 @@ class Making:
                 )
                 self.records[key] = self._pool.submit(self._make, key, task, draft.waits_for(layer))
 
-    def _make(self, key: str, task: Task, files: Iterable[PackagePin]) -> LayerRecord:
+    def _make(self, key: str, task: Task, files: Iterable[str]) -> LayerRecord:
         self.fetching.wait(files)
         with self._slots, self.context.store.only_one(f"layer-{key.removeprefix('sha256:')}"):
             known = self.context.records.layer(key)

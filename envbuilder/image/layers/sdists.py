@@ -13,7 +13,8 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from envbuilder.core.archives.extraction import BadArchive, extract
+from envbuilder.core.archives.extraction import extract
+from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.zip_reader import opened
 from envbuilder.core.errors import BuildFailed, ToolFailed, VerificationFailed
 from envbuilder.image.builds import NO_COMPILER

@@ -58,6 +58,20 @@ def _interpreter(plan: Plan, _layer: Layer) -> dict[str, object]:
     }
 
 
+def _libraries(_plan: Plan, layer: Layer) -> dict[str, object]:
+    return {
+        "archives": [
+            {
+                "sha256": pin.sha256,
+                "inner": pin.inner,
+                "libraries": [[library.soname, library.path] for library in pin.libraries],
+                "eula": [pin.id, pin.eula],
+            }
+            for pin in layer.archives
+        ]
+    }
+
+
 def _wheels(plan: Plan, layer: Layer) -> dict[str, object]:
     return {"series": plan.lock.python.version.series, "files": _files(layer.packages)} | _tools(plan, (layer,))
 
@@ -93,6 +107,7 @@ _INPUTS: dict[LayerKind, Callable[[Plan, Layer], dict[str, object]]] = {
     LayerKind.BASE: _base,
     LayerKind.SYSTEM: _system,
     LayerKind.INTERPRETER: _interpreter,
+    LayerKind.LIBRARIES: _libraries,
     LayerKind.CUDA: _wheels,
     LayerKind.FRAMEWORK: _wheels,
     LayerKind.PACKAGES: _wheels,

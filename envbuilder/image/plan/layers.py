@@ -12,6 +12,7 @@ from envbuilder.core.image_layout import VENV
 from envbuilder.core.memory_policy import GROWTH, HOOK, VARIABLE
 from envbuilder.core.references import ImageRef
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 
 LABEL_BASE = "io.envbuilder.base"
@@ -25,6 +26,9 @@ HEAVY = 4 << 20
 
 MOST_LAYERS = 64
 """Half of the maximum of engines (Docker 20.10: 125, measured), so that users can build on top."""
+
+_OTHER_KINDS = len(LayerKind) - 1
+"""Kinds of which an image has at least one layer, or none; `libraries` has one for each archive."""
 
 _DIGEST_SHOWN = 12
 _GROUP_OF = {
@@ -73,9 +77,9 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
 
     Returns:
         Shape: every package pin of the lock is in exactly one layer, or in `build_tools`; layers that would be empty
-        are left out. At most `MOST_LAYERS` with those of the base, as long as it leaves room for the ten kinds.
+        are left out. At most `MOST_LAYERS` with those of the base, as long as it leaves room for the other kinds.
     """
-    heavy = _heavy(lock, MOST_LAYERS - below - len(LayerKind))
+    heavy = _heavy(lock, MOST_LAYERS - below - _OTHER_KINDS - len(lock.archives))
     shared = (PackageGroup.CUDA, PackageGroup.FRAMEWORK, PackageGroup.PACKAGES)
     small = tuple(pin for pin in lock.packages if pin.group in shared and pin not in heavy)
     own = tuple(pin for pin in lock.group(PackageGroup.OWN) if pin not in heavy)
@@ -83,6 +87,7 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
         Layer(kind=LayerKind.BASE, id="base", title=f"{lock.base.id}"),
         Layer(kind=LayerKind.SYSTEM, id="system", title="OS packages", os_packages=lock.os_packages),
         Layer(kind=LayerKind.INTERPRETER, id="interpreter", title=_interpreter_title(lock)),
+        *map(_of_archive, lock.archives),
         *_alone(lock, LayerKind.CUDA, heavy),
         *_alone(lock, LayerKind.FRAMEWORK, heavy),
         *_alone(lock, LayerKind.PACKAGES, heavy),
@@ -129,6 +134,12 @@ def _alone(lock: Lock, kind: LayerKind, heavy: frozenset[PackagePin]) -> tuple[L
         Layer(kind=kind, id=f"{kind.value}.{pin.name}", title=f"{pin.name} {pin.version}", packages=(pin,))
         for pin in sorted(pins, key=lambda pin: pin.name)
     )
+
+
+def _of_archive(pin: ArchivePin) -> Layer:
+    """Return the layer of a vendor archive; archives are in the order of the lock."""
+    kind = LayerKind.LIBRARIES
+    return Layer(kind=kind, id=f"{kind.value}.{pin.id}", title=f"libraries of {pin.id}", archives=(pin,))
 
 
 def _is_needed(layer: Layer, lock: Lock) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from envbuilder.catalog.cuda import LibraryLink
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock, OsPackagePin, PackagePin
 from envbuilder.lock.spec_values import OwnFile
 
@@ -13,15 +14,16 @@ from envbuilder.lock.spec_values import OwnFile
 class LayerKind(StrEnum):
     """The content of a layer, in the order of the layers.
 
-    `cuda` and `framework` layers hold one distribution each; `packages` layers one large distribution each, and the
-    last of them everything that is small; `links` second names for libraries; `bytecode` that of everything below;
-    `own` layers one large own distribution each, and the last of them the small ones; `files` own files; `image` the
-    lock and the probe.
+    `libraries` layers hold the libraries of one vendor archive each; `cuda` and `framework` layers one distribution
+    each; `packages` layers one large distribution each, and the last of them everything that is small; `links` second
+    names for libraries; `bytecode` that of everything below; `own` layers one large own distribution each, and the last
+    of them the small ones; `files` own files; `image` the lock and the probe.
     """
 
     BASE = "base"
     SYSTEM = "system"
     INTERPRETER = "interpreter"
+    LIBRARIES = "libraries"
     CUDA = "cuda"
     FRAMEWORK = "framework"
     PACKAGES = "packages"
@@ -38,12 +40,13 @@ class Layer:
 
     Attributes:
         kind: Kind of its content.
-        id: Unique in a plan: the kind, and the name of a distribution that is alone in it.
+        id: Unique in a plan: the kind, and the name of a distribution or an archive that is alone in it.
         title: One line for readers.
         packages: Python distributions, sorted by name.
         os_packages: OS packages, sorted by name.
         links: Second names for CUDA libraries.
         files: Own files, sorted by path.
+        archives: Vendor archives: one for a layer of libraries, none for any other.
     """
 
     kind: LayerKind
@@ -53,6 +56,7 @@ class Layer:
     os_packages: tuple[OsPackagePin, ...] = ()
     links: tuple[LibraryLink, ...] = ()
     files: tuple[OwnFile, ...] = ()
+    archives: tuple[ArchivePin, ...] = ()
 
     @property
     def builds_from_source(self) -> bool:
@@ -61,8 +65,8 @@ class Layer:
 
     @property
     def size(self) -> int:
-        """Size in bytes of its Python distributions; unknown sizes count as 0."""
-        return sum(pin.size for pin in self.packages)
+        """Size in bytes of its Python distributions and vendor archives; unknown sizes count as 0."""
+        return sum(pin.size for pin in self.packages) + sum(archive.size for archive in self.archives)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

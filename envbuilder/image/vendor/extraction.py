@@ -17,7 +17,7 @@ from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.oci.store import Store
 
 _LARGEST_TEXT = 4 << 20
-"""Bytes of the text of a licence; that of CUDA 12 has 60,000."""
+"""Bytes of the text of a license; that of CUDA 12 has 60,000."""
 
 NEVER_UPDATED = (
     "nothing was used of it; a pin is never updated automatically: compare the file with its publisher's, and report it"
@@ -25,7 +25,7 @@ NEVER_UPDATED = (
 
 
 def extract(pin: ArchivePin, file: Path, store: Store, progress: Callable[[str], None]) -> dict[str, TakenFile]:
-    """Take the libraries of a pin, and the text of the licence, out of an archive.
+    """Take the libraries of a pin, and the text of the license, out of an archive.
 
     The archive is read twice: once as a whole, for its paths, links and checksums, and once up to the last wanted file.
 
@@ -75,12 +75,12 @@ def _files(pin: ArchivePin, seen: Survey) -> dict[str, str]:
     """Return the path of each wanted file in the archive, by the path that the pin names."""
     files = {library.path: seen.file(library.path) for library in pin.libraries}
     if pin.eula:
-        files[pin.eula] = _licence(pin.eula, seen)
+        files[pin.eula] = _license(pin.eula, seen)
     return files
 
 
-def _licence(path: str, seen: Survey) -> str:
-    """Return the text of the licence: the pinned path, or the first file of that name, for it moved between releases.
+def _license(path: str, seen: Survey) -> str:
+    """Return the text of the license: the pinned path, or the first file of that name, for it moved between releases.
 
     Raises:
         BadArchive: There is none.
@@ -88,7 +88,7 @@ def _licence(path: str, seen: Survey) -> str:
     named = seen.named(posixpath.basename(path))
     found = seen.file(path if path in named or not named else named[0])
     if seen.sizes[found] > _LARGEST_TEXT:
-        raise BadArchive(f"{found}, the text of its licence, has {seen.sizes[found]} bytes")
+        raise BadArchive(f"{found}, the text of its license, has {seen.sizes[found]} bytes")
     return found
 
 

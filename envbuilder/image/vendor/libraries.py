@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from envbuilder.core import units
 from envbuilder.image.vendor.extraction import extract, require_pinned
 from envbuilder.image.vendor.placement import PlacedFile, placed
 from envbuilder.image.vendor.records import ArchiveRecords, TakenFile
@@ -17,12 +16,19 @@ from envbuilder.oci.store import Store
 class ArchiveFiles(Protocol):
     """Publishers of archives."""
 
-    def require_accepted(self, pin: ArchivePin) -> None:
-        """Raise UsageError if the licence of the publisher has to be accepted and was not."""
-        ...
-
     def fetch(self, pin: ArchivePin, progress: Callable[[int, int], None]) -> None:
-        """Fetch an archive into the store; `progress` receives the bytes so far, and the total."""
+        """Fetch an archive, or all its libraries, into the store; what it takes on disk is stated first.
+
+        Args:
+            pin: The archive.
+            progress: Receives the bytes so far, and the total.
+
+        Raises:
+            LicenseNotAccepted: A license has to be accepted first.
+            SourceUnreachable: The publisher does not deliver it.
+            VerificationFailed: The file does not match its sha256; it is removed.
+            DiskFull: There is no room.
+        """
         ...
 
 
@@ -47,30 +53,13 @@ class VendorArchives:
         """
         return tuple(pin for pin in pins if not self.store.has(f"sha256:{pin.sha256}") and self._known(pin) is None)
 
-    def fetch(self, pin: ArchivePin, progress: Callable[[int, int], None] = lambda _done, _all: None) -> None:
-        """Fetch an archive into the store, and state first what it needs on disk.
-
-        Raises:
-            UsageError: A licence has to be accepted first.
-            SourceUnreachable: The publisher does not deliver it.
-            VerificationFailed: The file does not match its sha256.
-            DiskFull: There is no room.
-        """
-        self.files.require_accepted(pin)
-        size = units.size(pin.size) if pin.size else "an unknown size"
-        self.progress(
-            f"fetching {pin.file}: {size} on disk, and the size of the {len(pin.libraries)} libraries in it; "
-            "the rest is not unpacked"
-        )
-        self.files.fetch(pin, progress)
-
     def libraries(self, pin: ArchivePin) -> tuple[PlacedFile, ...]:
-        """Return the libraries of an archive and the text of its licence; they are in the store.
+        """Return the libraries of an archive and the text of its license; they are in the store.
 
         The archive is in the store unless all of them were.
 
         Raises:
-            UsageError: A licence has to be accepted first.
+            LicenseNotAccepted: A license has to be accepted first.
             SourceUnreachable: The archive is not in the store, and the publisher does not deliver it.
             VerificationFailed: The archive, or a library in it, is not what the lock pins.
             DiskFull: There is no room.
@@ -78,14 +67,16 @@ class VendorArchives:
         with self.store.only_one(f"archive-{pin.sha256}"):
             taken = self._known(pin)
             if taken is None:
-                taken = self._opened(pin)
+                taken = self.opened(pin)
         return placed(pin, taken)
 
-    def _opened(self, pin: ArchivePin) -> dict[str, TakenFile]:
-        self.files.require_accepted(pin)
+    def opened(self, pin: ArchivePin) -> dict[str, TakenFile]:
+        """Take the files of a pin out of its archive, also while another process does; errors as in `libraries`."""
         digest = f"sha256:{pin.sha256}"
         if not self.store.has(digest):
-            self.fetch(pin)
+            self.files.fetch(pin, lambda _done, _all: None)
+            if not self.store.has(digest) and (taken := self._known(pin)) is not None:
+                return taken
         taken = extract(pin, self.store.verified(digest), self.store, self.progress)
         ArchiveRecords(store=self.store).keep(pin.sha256, pin.inner, taken)
         return taken

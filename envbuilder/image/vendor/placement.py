@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from envbuilder.core.image_layout import LIBRARIES, LICENCES
+from envbuilder.core.image_layout import LIBRARIES, LICENSES
 from envbuilder.image.vendor.records import TakenFile
 from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
 
@@ -27,7 +27,7 @@ class PlacedFile:
 
 
 def placed(pin: ArchivePin, taken: Mapping[str, TakenFile]) -> tuple[PlacedFile, ...]:
-    """Return the libraries of an archive and the text of its licence, sorted by path.
+    """Return the libraries of an archive and the text of its license, sorted by path.
 
     Args:
         pin: The archive.
@@ -35,7 +35,7 @@ def placed(pin: ArchivePin, taken: Mapping[str, TakenFile]) -> tuple[PlacedFile,
     """
     places = {library_path(library): taken[library.path] for library in pin.libraries}
     if pin.eula:
-        places[licence_path(pin)] = taken[pin.eula]
+        places[license_path(pin)] = taken[pin.eula]
     return tuple(PlacedFile(path=path, digest=each.digest, size=each.size) for path, each in sorted(places.items()))
 
 
@@ -53,6 +53,6 @@ def library_links(pin: ArchivePin) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((path, name) for path, name in files.items() if posixpath.basename(path) != name))
 
 
-def licence_path(pin: ArchivePin) -> str:
-    """Return the path of the text of the licence in the image."""
-    return f"{LICENCES}/{pin.id}/EULA.txt"
+def license_path(pin: ArchivePin) -> str:
+    """Return the path of the text of the license in the image."""
+    return f"{LICENSES}/{pin.id}/EULA.txt"

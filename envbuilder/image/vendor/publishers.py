@@ -1,4 +1,4 @@
-"""Publishers of vendor archives: their addresses, directories that stand in for them, and their licences."""
+"""Publishers of vendor archives: their addresses, directories that stand in for them, and their licenses."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from envbuilder.catalog.archives import ArchiveFacts, Publisher
-from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.catalog.archives import ArchiveFacts
+from envbuilder.core import units
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.retries import PACING, Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.image.vendor.extraction import NEVER_UPDATED
 from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
+from envbuilder.lock.licenses import refuse_unaccepted
+from envbuilder.lock.publisher_places import is_address, place_of
 from envbuilder.oci.store import Store
 
 _DIGEST = re.compile(r"digest sha256:([0-9a-f]{64})")
-_MAPPED = "`sources.publishers` of envbuilder.yaml"
+_MAPPED = "--publisher NAME=DIR, or `sources.publishers` of the spec"
 
 
 class FilesOfIndex(Protocol):
@@ -40,12 +43,13 @@ class Publishers:
 
     Attributes:
         facts: Known publishers, and known wrong hashes.
-        places: Address or directory of a publisher that replaces its own address, by its id.
-        accepted: Whether the user accepted the licences.
+        places: Address or directory that replaces the address of a publisher, by its id; `*` for all others.
+        accepted: Whether the user accepts the licenses.
         store: Receives the archives.
         web: Sends the requests.
         index: Finds the files of the package index.
-        offline: Refuse to download anything.
+        progress: Progress callback; receives one line of text.
+        offline: Refuse to download anything; directories are read.
         pacing: Waits between two attempts.
     """
 
@@ -55,74 +59,54 @@ class Publishers:
     store: Store
     web: Web
     index: FilesOfIndex
+    progress: Callable[[str], None]
     offline: bool = False
     pacing: Pacing = PACING
 
-    def require_accepted(self, pin: ArchivePin) -> None:
-        """See `ArchiveFiles.require_accepted`."""
-        publisher = self._publisher(pin)
-        if publisher.eula and not self.accepted:
-            raise UsageError(
-                f"{pin.file} is used under the licence of {publisher.title}, which was not accepted: {publisher.eula}",
-                hint="read it, then run the command again with --accept-nvidia-eula, or set "
-                "ENVBUILDER_ACCEPT_NVIDIA_EULA=1",
-            )
-
     def fetch(self, pin: ArchivePin, progress: Callable[[int, int], None]) -> None:
-        """See `ArchiveFiles.fetch`.
-
-        Raises:
-            SourceUnreachable: The publisher, or the directory that stands in for it, does not deliver the file.
-            VerificationFailed: The file does not match its sha256; it is removed.
-            DiskFull: There is no room.
-        """
-        place = self.places.get(pin.publisher, "")
+        """See `ArchiveFiles.fetch`."""
+        refuse_unaccepted((pin,), self.facts, accepted=self.accepted)
+        size = units.size(pin.size) if pin.size else "an unknown size"
+        self.progress(
+            f"fetching {pin.file}: it takes {size} on disk, and its {len(pin.libraries)} libraries their own size; "
+            "the rest is not unpacked"
+        )
         try:
-            if place and "://" not in place:
-                self._take(pin, Path(place))
-            else:
-                wanted = self._located(pin, place)
-                fetch_into(wanted, self.store, web=self.web, progress=progress, pacing=self.pacing)
+            wanted = self._located(pin)
+            fetch_into(wanted, self.store, web=self.web, progress=progress, pacing=self.pacing)
         except VerificationFailed as error:
             raise VerificationFailed(self._mismatch(pin, error.message), hint=NEVER_UPDATED) from error
         except SourceUnreachable as error:
-            raise SourceUnreachable(
-                error.message,
-                hint=f"{error.hint}; or name a mirror, or a directory that holds the file, in {_MAPPED}",
-            ) from error
+            hint = f"{error.hint}; to use a mirror, or a directory with the file: {_MAPPED}"
+            raise SourceUnreachable(error.message, hint=hint) from error
 
-    def _publisher(self, pin: ArchivePin) -> Publisher:
-        found = self.facts.publisher(pin.publisher)
-        if found is None:
-            raise UsageError(
-                f"{pin.file} comes from the publisher {pin.publisher}, which is unknown to this envbuilder",
-                hint="lock again with this envbuilder: `envbuilder lock`",
-            )
-        return found
-
-    def _take(self, pin: ArchivePin, folder: Path) -> None:
-        """Copy an archive from a directory that has it by its name, or by its path at the publisher."""
-        tried = [folder / name for name in dict.fromkeys((pin.file, pin.path)) if name]
-        file = next((path for path in tried if path.is_file()), None)
-        if file is None:
-            raise SourceUnreachable(
-                f"{pin.file} is not in {folder}, which {_MAPPED} names for {pin.publisher}",
-                hint=f"copy it to {tried[0]}",
-            )
-        fetch_into(IndexFile(file=pin.file, sha256=pin.sha256, url=file.absolute().as_uri()), self.store, web=self.web)
-
-    def _located(self, pin: ArchivePin, place: str) -> IndexFile:
+    def _located(self, pin: ArchivePin) -> IndexFile:
+        place = place_of(pin.publisher, self.places, self.facts)
+        if place and not is_address(place):
+            return _in(Path(place), pin)
         if self.offline:
             raise SourceUnreachable(
                 f"{pin.file} is not in the cache directory, and downloads are disabled", hint="build without --offline"
             )
-        address = place or self._publisher(pin).address
-        if not address or not pin.path:
+        if not place:
             return self.index.find(pin)
-        return IndexFile(file=pin.file, sha256=pin.sha256, url=f"{address.rstrip('/')}/{pin.path}", size=pin.size)
+        return IndexFile(
+            file=pin.file, sha256=pin.sha256, url=f"{place.rstrip('/')}/{pin.path or pin.file}", size=pin.size
+        )
 
     def _mismatch(self, pin: ArchivePin, message: str) -> str:
         """Return a mismatch in words, with the file that was delivered instead if its sha256 is known."""
         found = _DIGEST.search(message)
         wrong = self.facts.wrong_hash(pin.file, found[1]) if found else None
         return f"{message}: that is {wrong.really}" if wrong else message
+
+
+def _in(folder: Path, pin: ArchivePin) -> IndexFile:
+    """Return an archive in a directory that has it by its name, or by its path at the publisher."""
+    tried = [folder / name for name in dict.fromkeys((pin.file, pin.path)) if name]
+    file = next((path for path in tried if path.is_file()), None)
+    if file is None:
+        raise SourceUnreachable(
+            f"{pin.file} is not in {folder}, the place of the publisher {pin.publisher}", hint=f"copy it to {tried[0]}"
+        )
+    return IndexFile(file=pin.file, sha256=pin.sha256, url=file.absolute().as_uri())

@@ -1,4 +1,4 @@
-"""Records of vendor archives that were opened: which libraries they contain.
+"""Records of vendor archives that were opened: which files were taken out of them.
 
 A record is accepted only if it has the digest of its own content; any other is removed, and the archive is opened
 again.
@@ -10,16 +10,18 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+from envbuilder.core import structure
 from envbuilder.core.canonical_json import indented_json
-from envbuilder.core.digests import sha256_digest
+from envbuilder.core.field_rules import Unique
+from envbuilder.core.field_types import Digest, FileSize, Sha256
 from envbuilder.core.files import read_json, replacing
-from envbuilder.core.json_fields import number, record, records, text
 from envbuilder.image.layers.records import sum_of
 from envbuilder.oci.store import Store, digits_of
 
-FOLDER = "archives"
-_SUM = "sha256"
+ARCHIVE_RECORDS = "archives"
+"""Directory of the records in a store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +37,16 @@ class TakenFile:
 
     path: str
     file: str
-    digest: str
-    size: int
+    digest: Digest
+    size: FileSize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RecordFile:
+    archive: Sha256
+    inner: str
+    files: Annotated[tuple[TakenFile, ...], Unique("path")]
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +68,10 @@ class ArchiveRecords:
         """
         path = self._path(archive)
         try:
-            return _read(read_json(path), archive, inner)
+            return {each.path: each for each in _read(path, archive, inner)}
         except OSError:
             return {}
-        except (ValueError, KeyError, TypeError):
+        except ValueError:
             with suppress(OSError):
                 path.unlink()
             return {}
@@ -69,31 +79,22 @@ class ArchiveRecords:
     def keep(self, archive: str, inner: str, taken: Mapping[str, TakenFile]) -> None:
         """Record files that were taken out of an archive, beside those known already."""
         known = self.taken(archive, inner) | dict(taken)
-        files = [
-            {"path": each.path, "file": each.file, "digest": each.digest, "size": each.size}
-            for _, each in sorted(known.items())
-        ]
-        plain: dict[str, object] = {"archive": archive, "inner": inner, "files": files}
+        files = tuple(each for _, each in sorted(known.items()))
+        plain = structure.dump(_RecordFile(archive=archive, inner=inner, files=files))
         path = self._path(archive)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as stream:
-            stream.write(indented_json(plain | {_SUM: sum_of(plain)}))
+            stream.write(indented_json(plain | {"sha256": sum_of(plain)}))
 
     def _path(self, archive: str) -> Path:
-        return self.store.folder / FOLDER / f"{digits_of(f'sha256:{archive}')}.json"
+        return self.store.folder / ARCHIVE_RECORDS / f"{digits_of(f'sha256:{archive}')}.json"
 
 
-def _read(plain: object, archive: str, inner: str) -> dict[str, TakenFile]:
-    fields = record(plain)
-    if text(fields, _SUM) != sum_of(fields) or (text(fields, "archive"), text(fields, "inner")) != (archive, inner):
-        raise ValueError("another archive, or a modified record")
-    found = (
-        TakenFile(
-            path=text(each, "path"),
-            file=text(each, "file"),
-            digest=sha256_digest(each["digest"]),
-            size=number(each, "size"),
-        )
-        for each in records(fields, "files")
-    )
-    return {each.path: each for each in found}
+def _read(path: Path, archive: str, inner: str) -> tuple[TakenFile, ...]:
+    plain = read_json(path)
+    found = structure.load(_RecordFile, plain)
+    if not isinstance(plain, dict) or found.sha256 != sum_of(plain):
+        raise ValueError("the record was modified")
+    if (found.archive, found.inner) != (archive, inner):
+        raise ValueError(f"not the record of {archive}")
+    return found.files

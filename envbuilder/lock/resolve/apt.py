@@ -91,5 +91,5 @@ def _failure(result: RunResult, packages: tuple[str, ...]) -> ResolutionFailed |
         )
     return SourceUnreachable(
         f"the OS packages {', '.join(packages)} cannot be looked up:\n{told}",
-        hint="name an archive under `sources: debian_mirror:`",
+        hint="check the network; apt in the base uses the archives that the base is configured for",
     )

@@ -28,7 +28,7 @@ def row_request(row: Environment, choice: BaseChoice) -> Resolution:
         ),
         constraints=tuple(sorted(each.requirement for each in row.constraints)),
         cutoff=row.cutoff,
-        source_builds=row.source_builds,
+        source_builds=tuple(sorted({*row.source_builds, *choice.source_builds})),
         leave_out=libraries.provided if libraries else (),
     )
 

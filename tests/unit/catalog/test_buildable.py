@@ -8,6 +8,7 @@ import pytest
 
 from envbuilder.catalog.buildable import (
     Buildability,
+    InstalledPython,
     Inventory,
     PackedPython,
     buildable,
@@ -15,7 +16,7 @@ from envbuilder.catalog.buildable import (
     nearest_buildable,
     on_base,
 )
-from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.environments import BaseKind, Environment
 from envbuilder.catalog.selection import find
 from envbuilder.core.versions import Release
 from tests.fakes.catalogs import real_catalog
@@ -41,10 +42,8 @@ def test_an_archive_that_is_not_here_may_be_downloaded_once_its_license_is_accep
     answer = buildable(row("tf-2.3-cuda10.1"), replace(mirror, unaccepted=PUBLISHERS))
     assert (answer.verdict, answer.base) == (Buildability.UNKNOWN, "debian-bookworm")
     [reason] = answer.reasons
-    assert reason.startswith(
-        "cuda-10.1.243-runfile and cudnn-7.6.5.32-cuda10.1 must be downloaded from nvidia-developer-download,"
-    )
-    assert reason.endswith("and NVIDIA's license of their libraries must be accepted")
+    assert reason.startswith("cuda-10.1.243-runfile must be downloaded from nvidia-developer-download,")
+    assert reason.endswith("and NVIDIA's license of the libraries must be accepted")
     assert "--accept-nvidia-eula" in answer.hint
     assert "--publisher NAME=PLACE" in answer.hint
     accepted = buildable(row("tf-2.3-cuda10.1"), mirror)
@@ -127,10 +126,19 @@ def test_a_registry_image_needs_an_engine_for_its_os_packages() -> None:
 
 def test_a_debian_base_needs_an_archive_or_a_tree() -> None:
     cpu = row("tf-2.16-cpu")
-    bare = Inventory(debian_archive=False)
+    bare = Inventory(distributions=frozenset())
     assert _verdict(cpu, bare) is Buildability.NO
     assert "--debian-mirror" in buildable(cpu, bare).hint
-    assert _verdict(cpu, Inventory(debian_archive=False, bases=frozenset({"debian-bullseye"}))) is Buildability.YES
+    assert _verdict(cpu, Inventory(distributions=frozenset(), bases=frozenset({"debian-bullseye"}))) is Buildability.YES
+
+
+def test_an_old_python_comes_from_ubuntu_where_its_archive_is_configured() -> None:
+    both = Inventory(distributions=frozenset({BaseKind.DEBIAN, BaseKind.UBUNTU}))
+    found = buildable(row("tf-1.7-cpu"), both)
+    assert (found.verdict, found.base) == (Buildability.YES, "ubuntu-bionic")
+    without = each_base(row("tf-1.7-cpu"), Inventory())[1]
+    assert without.reasons == ("ubuntu-bionic needs the archive of Ubuntu, and none is configured on this host",)
+    assert without.hint == "use --ubuntu-mirror URL, or `export ENVBUILDER_UBUNTU_MIRROR=URL`"
 
 
 def test_the_nearest_are_the_cpu_environment_of_the_release_and_the_next_gpu_environment() -> None:
@@ -143,8 +151,8 @@ def test_the_nearest_are_the_cpu_environment_of_the_release_and_the_next_gpu_env
 
 
 def test_where_nothing_is_sure_to_be_built_what_may_be_is_near() -> None:
-    bare = Inventory(debian_archive=False, registry_mirror="mirror.example")
-    assert _nearest(row("tf-1.7-cuda9.0"), Inventory(debian_archive=False)) != []
+    bare = Inventory(distributions=frozenset(), registry_mirror="mirror.example")
+    assert _nearest(row("tf-1.7-cuda9.0"), Inventory(distributions=frozenset())) != []
     only_old = replace(
         CATALOG, environments=tuple(each for each in CATALOG.environments if each.id.startswith("tf-1.1"))
     )
@@ -156,6 +164,32 @@ def test_nothing_that_cannot_be_built_is_near() -> None:
         for near in nearest_buildable(CATALOG, each, Inventory()):
             assert near.id != each.id
             assert _verdict(near, Inventory()) is not Buildability.NO
+
+
+def _python(program: str, glibc: str) -> InstalledPython:
+    return InstalledPython(version=Release("3.6"), program=program, glibc=Release(glibc))
+
+
+def test_only_an_interpreter_that_runs_on_the_base_is_recommended() -> None:
+    new, old = _python("/opt/new/bin/python3.6", "2.37"), _python("/opt/old/bin/python3.6", "2.17")
+    asked = row("tf-1.7-cpu")
+    debian = next(choice for choice in asked.bases if choice.system.id == "debian-bookworm")
+    both = on_base(asked, debian, Inventory(installed=(new, old)))
+    assert (both.command, both.verdict) == ("envbuilder python pack /opt/old/bin/python3.6", Buildability.UNKNOWN)
+    alone = on_base(asked, debian, Inventory(installed=(new,)))
+    assert (alone.command, alone.verdict) == ("", Buildability.NO)
+    assert "/opt/new/bin/python3.6 needs glibc 2.37, the base has 2.36" in alone.reasons[0]
+    assert alone.hint.endswith("is installed with glibc 2.36 or older")
+
+
+@pytest.mark.parametrize("needed", ["2.5", "2.17", "2.23", "2.27", "2.28", "2.31", "2.35", "2.36", "2.38"])
+def test_no_hint_for_any_base_names_an_interpreter_that_is_too_new_for_it(needed: str) -> None:
+    found = _python("/opt/found/bin/python3.6", needed)
+    for each in CATALOG.environments:
+        for choice in each.bases:
+            answer = on_base(each, choice, Inventory(installed=(found,)))
+            if "/opt/found" in f"{answer.hint} {answer.command}":
+                assert found.glibc <= choice.system.glibc
 
 
 def test_every_answer_but_yes_has_a_reason_and_a_hint() -> None:

@@ -361,7 +361,7 @@ def test_versions_are_as_narrow_as_the_rest(width: int) -> None:
 def test_what_cannot_be_built_from_here_is_not_recommended() -> None:
     seen = python(wheel("tensorflow-cpu", "2.4.4"), *packages(protobuf="4.21.12"))
     looked = HostProbe(document=b"", facts=seen, host_environment=None)
-    whole = examine_machine(real_catalog(), seen, None, Inventory(debian_archive=False))
+    whole = examine_machine(real_catalog(), seen, None, Inventory(distributions=frozenset()))
     text = click.unstyle("\n".join(doctor_text(looked, whole, 120, is_one_python=True)))
     assert "it cannot be built from here: " in text
     assert "envbuilder build tf-2.4-cpu" not in text

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.environments import BaseKind
+from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.environments import BaseKind, CudaProvider
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import dump
 from tests.fakes.catalogs import good_lock
+from tests.fakes.vendor_archives import archive_of, pin_of
 from tests.unit.cli.debs import DEBS, lock_of_debs, served
 from tests.unit.cli.running import CommandLine
 
@@ -90,3 +92,39 @@ def test_a_base_that_a_build_pulls_from_its_registry_is_named(envbuilder: Comman
     ended = envbuilder("fetch", "x.lock", "-o", "usb", "--offline")
     assert ended.status == 0, ended.stderr
     assert f"not in the directory: the base {image}" in ended.stdout
+
+
+@pytest.fixture
+def archive(envbuilder: CommandLine, lock: Lock) -> Path:
+    """A vendor archive in `mirror`; the lock needs it, and no OS packages."""
+    content = archive_of(ArchiveFormat.TAR_GZIP)
+    pin = pin_of(content, ArchiveFormat.TAR_GZIP)
+    assert lock.cuda
+    cuda = replace(lock.cuda, provider=CudaProvider.ARCHIVE, archives=(pin,))
+    envbuilder.write("x.lock", dump(replace(lock, cuda=cuda, base=replace(lock.base, packages=()))))
+    path = envbuilder.folder / "mirror" / pin.path
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_the_archives_of_the_directory_replace_every_publisher(envbuilder: CommandLine, archive: Path) -> None:
+    accepted = ("x.lock", "--accept-nvidia-eula")
+    ended = envbuilder("fetch", *accepted, "-o", "usb", "--publisher", "*=mirror")
+    assert ended.status == 0, ended.stderr
+    assert "usb: 1 file," in ended.stdout
+    archive.unlink()
+    envbuilder.set("ENVBUILDER_CACHE", str(envbuilder.folder / "other"))
+    again = envbuilder("fetch", *accepted, "-o", "usb2", "--publisher", "*=usb/archives", "--offline")
+    assert again.status == 0, again.stderr
+
+
+@pytest.mark.usefixtures("archive")
+def test_without_an_accepted_license_the_archive_is_named_with_the_option_that_accepts_it(
+    envbuilder: CommandLine,
+) -> None:
+    ended = envbuilder("fetch", "x.lock", "-o", "usb", "--publisher", "*=mirror")
+    assert ended.status == 10
+    assert "missing: cuda-9.0.176-runfile" in ended.stdout
+    assert "--accept-nvidia-eula" in ended.stdout
+    assert not (envbuilder.folder / "usb" / "archives").exists()

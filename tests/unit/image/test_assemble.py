@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.builds import BuildEvent, StepFinished
@@ -20,6 +21,8 @@ from envbuilder.lock.lock import Lock, PackageGroup, ToolPin
 from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.images import ImagePin, LayerFormat
 from envbuilder.oci.transfers import Transfer
+from tests.fakes.run_files import EULA
+from tests.fakes.vendor_archives import LIBRARY, TREE, archive_of, pin_of, sha256, with_archives
 from tests.unit.image.layers.wheels import shared_library
 from tests.unit.image.toys import World
 
@@ -324,3 +327,76 @@ def test_an_own_file_in_place_of_a_folder_is_refused(world: World, path: str) ->
     lock = replace(world.lock(), files=(OwnFile(path=path, sha256=digest, size=1),))
     with pytest.raises(VerificationFailed, match=rf"{path} is in `files:` and is a directory of the image"):
         one(lock, ports)
+
+
+ARCHIVE = archive_of(ArchiveFormat.MAKESELF_NESTED)
+ARCHIVE_PIN = pin_of(ARCHIVE, ArchiveFormat.MAKESELF_NESTED)
+OF_ARCHIVE = f"libraries.{ARCHIVE_PIN.id}"
+
+
+def content_of(image: Assembled, layer: str, ports: AssemblyContext) -> dict[str, bytes | str]:
+    """Files and links of a layer."""
+    [pin] = [each for each in image.image.layers if each.id == layer]
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(ports.store.read(pin.blob.digest)))) as archive:
+        files = {each.name: archive.extractfile(each) for each in archive if each.isreg()}
+        links: dict[str, bytes | str] = {each.name: each.linkname for each in archive if each.issym()}
+        return links | {name: file.read() for name, file in files.items() if file}
+
+
+def test_libraries_of_an_archive_are_a_layer_with_their_links_and_license(world: World) -> None:
+    world.archives[ARCHIVE_PIN.id] = ARCHIVE
+    ports = world.ports("here")
+    image = one(with_archives(world.lock(), ARCHIVE_PIN), ports)
+    assert [layer.id for layer in image.image.layers][:3] == ["base", "interpreter", OF_ARCHIVE]
+    assert content_of(image, OF_ARCHIVE, ports) == {
+        "usr/lib/x86_64-linux-gnu/libx.so.9.0": LIBRARY,
+        "usr/lib/x86_64-linux-gnu/liby.so.9.0": "liby.so.9.0.1",
+        "usr/lib/x86_64-linux-gnu/liby.so.9.0.1": LIBRARY[::-1],
+        "usr/share/doc/envbuilder/cuda-9.0.176-runfile/EULA.txt": EULA,
+    }
+
+
+def test_the_layer_is_the_same_if_the_libraries_come_from_another_archive(world: World) -> None:
+    known = {"libx.so.9.0": sha256(LIBRARY), "liby.so.9.0": sha256(LIBRARY[::-1])}
+    pin = pin_of(ARCHIVE, ArchiveFormat.MAKESELF_NESTED, hashes=known, eula="")
+    wheel = archive_of(ArchiveFormat.WHEEL)
+    of_wheel = pin_of(wheel, ArchiveFormat.WHEEL, name="cntk-gpu", eula="")
+    world.archives[pin.id] = ARCHIVE
+    first = one(with_archives(world.lock(), pin), world.ports("here"))
+    ports = world.ports("there")
+    ports.store.put(wheel)
+    ports.archives.libraries(of_wheel)
+    world.archives.clear()
+    assert one(with_archives(world.lock(), pin), ports).image == first.image
+
+
+def test_an_archive_is_fetched_only_for_a_layer_that_has_to_be_made(world: World) -> None:
+    world.archives[ARCHIVE_PIN.id] = ARCHIVE
+    ports = world.ports("here")
+    one(with_archives(world.lock(), ARCHIVE_PIN), ports)
+    assert world.fetched.count(ARCHIVE_PIN.file) == 1
+    ports.store.remove(f"sha256:{ARCHIVE_PIN.sha256}")
+    one(with_archives(world.lock(world.own(b"new")), ARCHIVE_PIN), ports)
+    assert world.fetched.count(ARCHIVE_PIN.file) == 1
+
+
+def test_an_archive_that_cannot_be_fetched_stops_the_build(world: World) -> None:
+    with pytest.raises(SourceUnreachable, match=ARCHIVE_PIN.file):
+        one(with_archives(world.lock(), ARCHIVE_PIN), world.ports("here"))
+
+
+def test_another_archive_under_the_pinned_hash_is_not_opened(world: World) -> None:
+    world.archives[ARCHIVE_PIN.id] = ARCHIVE
+    ports = world.ports("here")
+    ports.store.put(ARCHIVE)
+    world.damage("here", f"sha256:{ARCHIVE_PIN.sha256}")
+    with pytest.raises(VerificationFailed, match="damaged"):
+        one(with_archives(world.lock(), ARCHIVE_PIN), world.ports("here"))
+
+
+def test_libraries_that_those_of_an_archive_need_are_missed(world: World) -> None:
+    content = archive_of(ArchiveFormat.TAR_GZIP, {**TREE, "lib64/libx.so.9.0.176": shared_library(("libgomp.so.1",))})
+    pin = pin_of(content, ArchiveFormat.TAR_GZIP)
+    world.archives[pin.id] = content
+    with pytest.raises(VerificationFailed, match=r"libgomp\.so\.1 \(package libgomp1\)"):
+        one(with_archives(world.lock(), pin), world.ports("here"))

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.core.cache_directories import ROOMS, bytes_of, use_room
 from envbuilder.core.tree_manifests import holds, write_manifest
 from envbuilder.image.cache_usage import Pruned, prune, room_usage, usage
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import KeptImage, LayerRecord, Records
 from envbuilder.image.running.image_runner import in_use
+from envbuilder.image.vendor.records import ArchiveRecords
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.store import Store
+from tests.fakes.vendor_archives import Shelf, archive_of, pin_of
 from tests.unit.oci.layout.images import file, image
 
 LOCK = "sha256:" + "ab" * 32
@@ -228,3 +231,14 @@ def test_a_directory_that_is_a_link_is_left_alone(cache: Path, store: Store, rec
     (cache / "files").symlink_to(tmp_path / "elsewhere")
     prune(cache, store, records, everything=True)
     assert (tmp_path / "elsewhere" / HEX).is_dir()
+
+
+def test_records_of_vendor_archives_stay_until_everything_goes(cache: Path, store: Store, records: Records) -> None:
+    content = archive_of(ArchiveFormat.TAR_GZIP)
+    pin = pin_of(content, ArchiveFormat.TAR_GZIP)
+    store.put(content)
+    Shelf(store=store).libraries().libraries(pin)
+    prune(cache, store, records, everything=False)
+    assert ArchiveRecords(store=store).taken(pin.sha256, "")
+    prune(cache, store, records, everything=True)
+    assert not ArchiveRecords(store=store).taken(pin.sha256, "")

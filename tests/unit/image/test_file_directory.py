@@ -17,7 +17,7 @@ from envbuilder.oci.store import Store
 from tests.fakes.catalogs import good_lock
 
 CONTENT = b"a wheel" * 999
-FILE = NamedFile(path="pypi/six.whl", digest=f"sha256:{hashlib.sha256(CONTENT).hexdigest()}")
+FILE = NamedFile(path="packages/six.whl", digest=f"sha256:{hashlib.sha256(CONTENT).hexdigest()}")
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_every_file_of_a_lock_has_a_path_of_its_own() -> None:
     assert {file.digest for file in files} == set(files_of(lock))
     assert len({file.path for file in files}) == len(files)
     paths = {file.path for file in files}
-    assert {f"pypi/{pin.file}" for pin in lock.packages} <= paths
+    assert {f"packages/{pin.file}" for pin in lock.packages} <= paths
     assert {f"pythons/{lock.python.file}", f"sha256/{'01' * 32}"} <= paths
 
 
@@ -40,7 +40,7 @@ def test_what_is_put_into_a_directory_is_taken_from_it_on_another_machine(
     directory: FileDirectory, tmp_path: Path
 ) -> None:
     directory.store.put(CONTENT)
-    assert directory.put([FILE]) == (directory.folder / "pypi" / "six.whl",)
+    assert directory.put([FILE]) == (directory.folder / "packages" / "six.whl",)
     other = replace(directory, store=Store(folder=tmp_path / "other"))
     other.take([FILE])
     assert other.store.read(FILE.digest) == CONTENT
@@ -54,7 +54,7 @@ def test_a_file_that_the_store_lacks_is_not_written(directory: FileDirectory) ->
 def test_a_damaged_file_of_the_directory_is_not_taken_and_is_replaced(tmp_path: Path) -> None:
     said: list[str] = []
     directory = FileDirectory(folder=tmp_path, store=Store(folder=tmp_path / "store"), progress=said.append)
-    (tmp_path / "pypi").mkdir()
+    (tmp_path / "packages").mkdir()
     path = tmp_path / FILE.path
     path.write_bytes(CONTENT[1:])
     directory.take([FILE])

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.deb.archive import DebianArchive
@@ -23,6 +25,7 @@ from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.lock import Lock, PackageGroup, ToolName
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.client import RegistryClient
+from tests.fakes.vendor_archives import Shelf, pin_of, with_archives
 from tests.unit.image.toys import ToyPackages, World, no_sandbox
 
 
@@ -41,7 +44,11 @@ class Machine:
         debian = DebianTrees(
             store=self.store,
             trees=DebianStore(folder / "bases"),
-            archive=DebianArchive(mirror="", store=self.store, web=Web({}), seen=SeenReleases(folder / "seen")),
+            archives={
+                BaseKind.DEBIAN: DebianArchive(
+                    mirrors=(), store=self.store, web=Web({}), seen=SeenReleases(folder / "seen")
+                )
+            },
             work=folder / "work",
             progress=self.said.append,
             offline=True,
@@ -64,6 +71,7 @@ class Machine:
             files=self.files,
             packages=ToyPackages(world, self.store),
             debian=debian,
+            archives=Shelf(store=self.store, archives=world.archives, fetched=world.fetched),
             bases=BaseContents(
                 debian=debian,
                 registry_mirror="",
@@ -133,3 +141,21 @@ def test_files_that_the_index_has_are_fetched_if_it_lacks_others(machine: Machin
     machine.world.gone.add(gone)
     assert [failure.names for failure in machine.gatherer.fetch(lock)] == [(gone,)]
     assert machine.world.fetched == [pin.file for pin in lock.packages if pin.file != gone]
+
+
+def test_vendor_archives_are_fetched_and_named(machine: Machine) -> None:
+    there, gone = (pin_of(name.encode(), ArchiveFormat.TAR_GZIP, name=name) for name in ("cuda", "cudnn"))
+    machine.world.archives["cuda"] = b"cuda"
+    lock = with_archives(machine.lock(), there, gone)
+    assert [failure.names for failure in machine.gatherer.fetch(lock)] == [("cudnn",)]
+    assert machine.store.has(f"sha256:{there.sha256}")
+    machine.world.archives["cudnn"] = b"cudnn"
+    assert {f"sha256:{pin.sha256}" for pin in (there, gone)} <= set(machine.gatherer.gather(lock))
+
+
+def test_a_package_that_is_a_build_dependency_too_is_fetched_once(machine: Machine) -> None:
+    lock = machine.lock()
+    own = lock.group(PackageGroup.OWN)[0]
+    twice = replace(lock, packages=(*lock.packages, replace(own, group=PackageGroup.BUILD)))
+    assert list(machine.gatherer.fetch(twice)) == []
+    assert machine.world.fetched.count(own.file) == 1

@@ -17,8 +17,10 @@ BASES = small_catalog().bases
 MIRROR = "http://mirror.example/debian"
 
 
-def found(lock: Lock, *, ca_bundle: bytes = b"", index: str = "", mirror: str = MIRROR) -> dict[str, str]:
-    files = host_files(lock, BASES, ca_bundle=ca_bundle, index=index, mirror=mirror)
+def found(
+    lock: Lock, *, ca_bundle: bytes = b"", index: str = "", mirrors: tuple[str, ...] = (MIRROR,)
+) -> dict[str, str]:
+    files = host_files(lock, BASES, ca_bundle=ca_bundle, index=index, mirrors=mirrors)
     return {file.name: file.content.decode() for file in files}
 
 
@@ -31,12 +33,12 @@ def test_a_host_without_settings_gives_only_the_archive_of_its_os_packages() -> 
 def test_a_registry_image_has_its_own_apt_configuration() -> None:
     image = next(base for base in BASES if base.kind is BaseKind.IMAGE)
     lock = replace(good_lock(), base=replace(good_lock().base, id=image.id))
-    assert found(lock, mirror="") == {}
+    assert found(lock, mirrors=()) == {}
 
 
 def test_os_packages_on_a_debian_base_need_an_archive() -> None:
-    with pytest.raises(UsageError, match="OS packages need a Debian archive") as refused:
-        found(good_lock(), mirror="")
+    with pytest.raises(UsageError, match="OS packages need an archive of Debian") as refused:
+        found(good_lock(), mirrors=())
     assert "--debian-mirror URL" in refused.value.hint
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable, UsageError
-from envbuilder.image.render import HostFile, rendered, write
+from envbuilder.image.render import CopiedFile, HostFile, rendered, write
 from envbuilder.lock.lockfile import load
 from tests.fakes.catalogs import TEMPLATES, good_lock
 
@@ -112,3 +112,12 @@ def test_a_folder_with_a_lock_that_was_not_rendered_here_keeps_its_files(tmp_pat
     with pytest.raises(UsageError):
         write(FILES, tmp_path, lambda _: source)
     assert (tmp_path / "tools" / "ours.py").read_text(encoding="utf-8") == "ours"
+
+
+def test_libraries_of_archives_are_copied_and_those_of_the_former_lock_removed(tmp_path: Path, source: Path) -> None:
+    folder = tmp_path / "out"
+    write(FILES, folder, lambda _: source, libraries=[CopiedFile(path="libraries/cuda/usr/lib/l.so", source=source)])
+    assert (folder / "libraries/cuda/usr/lib/l.so").read_bytes() == source.read_bytes()
+    assert mode(folder / "libraries/cuda/usr/lib/l.so") == 0o644
+    write(FILES, folder, lambda _: source)
+    assert not (folder / "libraries").exists()

@@ -12,7 +12,12 @@ from envbuilder.lock.spec_values import OwnFile, Sources, Spec
 from tests.fakes.catalogs import good_lock
 
 LOCK = good_lock()
-ORIGINS = Origins(index="https://index.example/simple", debian="http://mirror.example/debian", registry="")
+ORIGINS = Origins(
+    index="https://index.example/simple",
+    debian="http://mirror.example/debian",
+    ubuntu="http://mirror.example/ubuntu",
+    registry="",
+)
 OWN = {tool.name: tool.sha256 for tool in LOCK.tools}
 
 
@@ -50,6 +55,14 @@ def test_code_that_runs_and_files_are_named() -> None:
     )
 
 
+def test_the_archive_of_a_base_is_that_of_its_distribution() -> None:
+    lock = replace(LOCK, base=replace(LOCK.base, kind=BaseKind.UBUNTU))
+    assert trusted_by_lock(lock, ORIGINS, OWN)[1:3] == (
+        "base: debian-new by digest, from http://mirror.example/ubuntu",
+        "OS packages: 2 packages by sha256 from http://mirror.example/ubuntu",
+    )
+
+
 def test_a_bundle_stands_for_all_sources() -> None:
     origins = replace(ORIGINS, bundle="signed by SHA256:x", offline=True)
     said = trusted_by_lock(LOCK, origins, OWN)
@@ -66,9 +79,10 @@ def test_a_spec_says_only_what_is_not_the_default() -> None:
         environment="x",
         source_builds=("gast",),
         sources=Sources(
-            debian_mirror="http://mirror.example/debian",
+            debian_mirrors=("http://mirror.example/debian",),
             debian_keyring="own.gpg",
             debian_allow_expired=True,
+            ubuntu_mirrors=("http://mirror.example/ubuntu",),
             registry_mirror="localhost:5000",
         ),
     )
@@ -77,6 +91,7 @@ def test_a_spec_says_only_what_is_not_the_default() -> None:
         "Debian archive: http://mirror.example/debian",
         "Debian archive: signed by a key of own.gpg",
         "Debian archive: expired suites too, which lack later security updates",
+        "Ubuntu archive: http://mirror.example/ubuntu",
         "registry: localhost:5000",
         "build scripts: those of gast run where they have no wheel",
     )

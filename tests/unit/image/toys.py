@@ -21,6 +21,7 @@ from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import file_of
 from envbuilder.oci.tar.writing import write
 from tests.fakes.catalogs import good_lock
+from tests.fakes.vendor_archives import Shelf
 from tests.unit.image.layers.wheels import wheel
 
 CUDA = {"nvidia/cusolver/lib/libcusolver.so.11": b"cusolver" * 99}
@@ -42,6 +43,7 @@ class World:
         gone: Names of files that the index does not list.
         opened: How often a base was opened.
         libraries: Names of the libraries of the base.
+        archives: Vendor archives by their id.
     """
 
     folder: Path
@@ -50,6 +52,7 @@ class World:
     gone: set[str] = field(default_factory=set)
     opened: list[str] = field(default_factory=list)
     libraries: tuple[str, ...] = ()
+    archives: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.index = self.folder / "index"
@@ -101,6 +104,7 @@ class World:
             bases=ToyBases(self),
             packages=ToyPackages(self, store),
             files=ToyTools(self.archive),
+            archives=Shelf(store=store, archives=self.archives, fetched=self.fetched).libraries(),
             sandbox=no_sandbox,
             work=self.folder / machine / "work",
             jobs=jobs,

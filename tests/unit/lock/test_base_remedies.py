@@ -55,7 +55,7 @@ def test_where_only_the_interpreter_is_missing_its_own_hint_stays() -> None:
 
 
 def test_where_nothing_can_be_built_nothing_is_advised() -> None:
-    hint = said("tf-2.16-cpu", (("debian-bookworm", "no mirror"),), Inventory(debian_archive=False)).hint
+    hint = said("tf-2.16-cpu", (("debian-bookworm", "no mirror"),), Inventory(distributions=frozenset())).hint
     assert "envbuilder build" not in hint
     assert "--debian-mirror" in hint
 

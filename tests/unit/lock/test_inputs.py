@@ -74,6 +74,7 @@ def with_choice(**changes: object) -> Environment:
         (replace(ROW, source_builds=("wrapt",)), "+ row.source_builds wrapt"),
         (with_choice(python=Release("3.7")), "~ row.base.python 3.8 from archive -> 3.7 from archive"),
         (with_choice(os_packages=("libgomp1",)), "+ row.base.os_packages libgomp1"),
+        (with_choice(source_builds=("termcolor",)), "+ row.base.source_builds termcolor"),
         (with_choice(links=()), "- row.base.links libcusolver.so.10 -> libcusolver.so.11"),
         (
             with_choice(links=(LibraryLink(name="a.so", target="b.so"),)),

@@ -44,7 +44,7 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         memory=GROWTH,
         sources=Sources(
             registry_mirror="localhost:5000",
-            debian_mirror="http://mirror.example/debian",
+            debian_mirrors=("http://mirror.example/debian",),
             debian_allow_expired=True,
             index="https://index.example/simple",
             python_archives=("./cpython-3.8.18-x86_64-linux-gnu.tar.gz",),
@@ -102,14 +102,25 @@ def test_other_folders_are_taken(path: str) -> None:
 
 def test_the_command_line_replaces_addresses_and_its_archives_come_first() -> None:
     own = Sources(
-        registry_mirror="a:1", debian_mirror="b", debian_allow_expired=True, index="c", python_archives=("own",)
+        registry_mirror="a:1",
+        debian_mirrors=("b",),
+        debian_allow_expired=True,
+        ubuntu_mirrors=("u",),
+        index="c",
+        python_archives=("own",),
     )
-    named = Sources(registry_mirror="d:1", debian_keyring="k", python_archives=("named",))
+    named = Sources(
+        registry_mirror="d:1",
+        debian_keyring="k",
+        ubuntu_mirrors=("v", "w"),
+        python_archives=("named",),
+    )
     assert with_sources(Spec(environment="x", sources=own), named).sources == Sources(
         registry_mirror="d:1",
-        debian_mirror="b",
+        debian_mirrors=("b",),
         debian_keyring="k",
         debian_allow_expired=True,
+        ubuntu_mirrors=("v", "w"),
         index="c",
         python_archives=("named", "own"),
     )
@@ -147,3 +158,17 @@ def test_a_wrong_publisher_is_refused_with_its_name(line: str, problem: str) -> 
 def test_no_sources_on_the_command_line_change_nothing() -> None:
     spec = Spec(environment="x", sources=Sources(index="c", python_archives=("own",)))
     assert with_sources(spec, Sources()) == spec
+
+
+def test_a_mirror_is_one_address_or_several_in_order() -> None:
+    text = (
+        'environment: "x"\nsources:\n  debian_mirror: ["a", "b"]\n  ubuntu_mirror: "c"\n  ubuntu_allow_expired: true\n'
+    )
+    assert read_spec(text, "file").sources == Sources(
+        debian_mirrors=("a", "b"), ubuntu_mirrors=("c",), ubuntu_allow_expired=True
+    )
+
+
+def test_a_mirror_that_is_a_mapping_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="debian_mirror: must be an address, or a list of addresses"):
+        read_spec('environment: "x"\nsources:\n  debian_mirror: {a: "b"}\n', "file")

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import package_files
+from envbuilder.wiring.mirrors import keyring, mirrors
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from envbuilder.wiring.sources import (
@@ -17,13 +19,12 @@ from envbuilder.wiring.sources import (
     debian_trees,
     downloads,
     index_address,
-    keyring,
-    mirror,
     publisher_places,
 )
 from tests.fakes.catalogs import good_lock, real_catalog, small_catalog
 from tests.unit.cli.running import CommandLine
 
+DEBIAN = BaseKind.DEBIAN
 INDEX, MIRROR = "https://index.example/simple", "https://mirror.example/debian"
 
 
@@ -37,23 +38,25 @@ def session(envbuilder: CommandLine) -> Session:
 
 
 def test_the_command_line_comes_before_this_host(session: Session) -> None:
-    named = Sources(index=INDEX, debian_mirror=MIRROR, debian_keyring="/etc/own.gpg")
+    named = Sources(index=INDEX, debian_mirrors=(MIRROR,), debian_keyring="/etc/own.gpg")
     here = session.settings
-    assert (index_address(here, named), mirror(here, named), keyring(here, named)) == (INDEX, MIRROR, "/etc/own.gpg")
+    assert (index_address(here, named), mirrors(here, named, DEBIAN)) == (INDEX, (MIRROR,))
+    assert keyring(here, named, DEBIAN) == Path("/etc/own.gpg")
     assert index_address(here, Sources()) == "https://host.example/simple"
-    assert keyring(here, Sources()) == str(Path("host.gpg").absolute())
+    assert keyring(here, Sources(), DEBIAN) == Path("host.gpg").absolute()
+    assert keyring(here, Sources(), BaseKind.UBUNTU) is None
 
 
 def test_debian_trees_come_from_the_archive_that_is_named(session: Session) -> None:
-    archive = debian_trees(session, Sources(debian_mirror=f"{MIRROR}/", debian_allow_expired=True)).archive
-    assert (archive.mirror, archive.allow_expired, archive.keyring.named) == (MIRROR, True, True)
-    assert archive.keyring.file == Path("host.gpg").absolute()
+    archive = debian_trees(session, Sources(debian_mirrors=(f"{MIRROR}/",), debian_allow_expired=True)).archives[DEBIAN]
+    assert (archive.mirrors, archive.allow_expired) == ((MIRROR,), True)
+    assert archive.keyring.named == Path("host.gpg").absolute()
 
 
 def test_connections_to_the_same_sources_are_shared(session: Session) -> None:
     named = Sources(index=INDEX)
     assert downloads(session, named) is downloads(session, Sources(index=INDEX))
-    assert downloads(session, named) is debian_trees(session, named).archive.web
+    assert downloads(session, named) is debian_trees(session, named).archives[DEBIAN].web
     assert downloads(session, named) is not downloads(session, Sources())
 
 
@@ -106,3 +109,11 @@ def test_the_license_is_accepted_by_the_command_line_or_by_this_host(
     assert accepts_nvidia_eula(real().settings, Sources(accept_nvidia_eula=True))
     envbuilder.set("ENVBUILDER_ACCEPT_NVIDIA_EULA", "1")
     assert accepts_nvidia_eula(real().settings, Sources())
+
+
+def test_the_environment_names_mirrors_in_order_before_those_of_apt(envbuilder: CommandLine) -> None:
+    envbuilder.set("ENVBUILDER_UBUNTU_MIRROR", "http://one.example/ubuntu/ http://two.example/ubuntu")
+    found = mirrors(settings(), Sources(), BaseKind.UBUNTU)
+    assert found == ("http://one.example/ubuntu", "http://two.example/ubuntu")
+    named = Sources(ubuntu_mirrors=("http://named.example/ubuntu",))
+    assert mirrors(settings(), named, BaseKind.UBUNTU) == ("http://named.example/ubuntu",)

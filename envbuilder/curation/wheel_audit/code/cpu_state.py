@@ -81,9 +81,9 @@ class CpuState:
 
     def store(self, place: Value, size: int, value: Value | None) -> None:
         """Write to memory; None writes something unknown."""
-        for each in range(-7, size):
+        for each in range(-7, size) if self._words else ():
             self._words.pop(place.moved(each), None)
-        for each in range(size):
+        for each in range(size) if self._bytes else ():
             self._bytes.pop(place.moved(each), None)
         if value is None:
             return

@@ -1,4 +1,4 @@
-"""A Debian archive: its signed lists, and the addresses of its files."""
+"""Archives of .deb packages: their signed lists, and the addresses of their files."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.limits import Stalled, TooLong, whole
 from envbuilder.core.http.retries import PACING, Pacing, Patience
 from envbuilder.core.http.web import Web
+from envbuilder.image.base.deb.distributions import DEBIAN, Distribution, Place, SuitePart, security_archive
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.release import ListedFile, Release, parse_release, stamp
 from envbuilder.image.base.deb.rollback import SeenReleases
@@ -30,12 +31,10 @@ _LOGIN = re.compile(r"(?<=//).*@")
 _MOST_RELEASE = 4 << 20
 _MOST_LIST = 256 << 20
 """Maximum size of a list. Source: sid has the longest, 0.2 MB and 60 MB; bookworm 151 kB and 50 MB, 2026-11."""
+_MOST_STREAMS = 8
+"""Maximum of streams in a list. Source: Ubuntu 18.04 has two, the second one empty; Debian has one, 2026-11-22."""
 _MOST_XZ_MEMORY = 128 << 20
 """xz at its highest preset needs 65 MiB: xz(1)."""
-_LOGIN_HINT = (
-    "name user and password in the address (--debian-mirror https://USER:PASSWORD@HOST/debian), or the host in ~/.netrc"
-)
-_NETWORK_HINT = "check network, proxy and CA bundle (SSL_CERT_FILE), or name another archive: --debian-mirror URL"
 
 
 def _now() -> datetime:
@@ -44,10 +43,12 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebianArchive:
-    """An archive at an address.
+    """The archives of a distribution, in the order in which they are asked.
 
     Attributes:
-        mirror: Its address without a final slash; security updates are expected at `<mirror>-security`.
+        mirrors: Their addresses without a final slash. A later one is asked for the suites and files that an earlier
+            one does not have: an archive of old suites, or a snapshot.
+        distribution: The distribution.
         store: Keeps the lists.
         web: Sends the requests.
         seen: Dates of the suites that were seen before.
@@ -58,7 +59,8 @@ class DebianArchive:
         pacing: Waits between two attempts.
     """
 
-    mirror: str
+    mirrors: tuple[str, ...]
+    distribution: Distribution = DEBIAN
     store: Store
     web: Web
     seen: SeenReleases
@@ -75,52 +77,69 @@ class DebianArchive:
             The index. Updates that the archive does not have are named in its `missing`, and to `progress`.
 
         Raises:
-            SourceUnreachable: The archive does not answer, or does not have the suite.
+            SourceUnreachable: No archive answers, or none has the suite.
             ToolMissing: The signature cannot be checked here.
             VerificationFailed: A signature, a date or a list is wrong, or the suite is another one.
         """
         lists: list[tuple[bytes, str]] = []
         missing: list[str] = []
-        lists.extend((text, "") for text in self._lists(self.mirror, suite, components))
-        for root, name, prefix in (
-            (self.mirror, f"{suite}-updates", ""),
-            (f"{self.mirror}-security", f"{suite}-security", SECURITY),
-        ):
+        for part in self.distribution.parts(suite):
             try:
-                lists.extend((text, prefix) for text in self._lists(root, name, components))
+                lists.extend(self._lists(part, components))
             except _NoRelease:
-                missing.append(name)
-                self.progress(f"the archive has no {name}: the image will be without the packages of {name}")
-        return PackageIndex(lists, missing=tuple(missing))
+                if part.required:
+                    raise
+                missing.append(part.name)
+                self.progress(f"the archive has no {part.name}: the image will be without the packages of {part.name}")
+        return PackageIndex(lists, missing=tuple(missing), hint=self.distribution.another_mirror)
 
-    def address(self, file: str) -> str:
-        """Return the address of a pinned file."""
+    def addresses(self, file: str) -> tuple[str, ...]:
+        """Return the addresses of a pinned file, one for each archive, in order."""
         if file.startswith(SECURITY):
-            return f"{self.mirror}-security/{file.removeprefix(SECURITY)}"
-        return f"{self.mirror}/{file}"
+            return tuple(f"{security_archive(mirror)}/{file.removeprefix(SECURITY)}" for mirror in self.mirrors)
+        return tuple(f"{mirror}/{file}" for mirror in self.mirrors)
 
-    def _lists(self, root: str, suite: str, components: tuple[str, ...]) -> Iterator[bytes]:
-        place = f"{root}/dists/{suite}"
-        release = self._release(place, suite)
+    def _lists(self, part: SuitePart, components: tuple[str, ...]) -> Iterator[tuple[bytes, str]]:
+        """Yield the lists of a suite from the first archive that has it, each with the prefix of its files."""
+        found, place, release = self._release(part)
         for component in components:
             path = f"{component}/binary-amd64/Packages"
             if packed := release.files.get(f"{path}.xz"):
                 unpacked = release.files.get(path, ListedFile(sha256="", size=_MOST_LIST))
-                yield self._list(place, f"{path}.xz", packed, by_hash=release.by_hash, limit=unpacked.size)
+                text = self._list(found, f"{path}.xz", packed, by_hash=release.by_hash, limit=unpacked.size)
+                yield text, SECURITY if place.beside else ""
 
-    def _release(self, place: str, suite: str) -> Release:
-        """Return the Release of a suite after checking its signature, its name and its date."""
-        address = f"{place}/InRelease"
+    def _release(self, part: SuitePart) -> tuple[str, Place, Release]:
+        """Return where the first archive has a suite, and its Release after all checks.
+
+        Raises:
+            _NoRelease: No archive has it.
+        """
+        failures: list[SourceUnreachable] = []
+        for mirror in self.mirrors:
+            for place in part.places:
+                directory = f"{security_archive(mirror) if place.beside else mirror}/dists/{place.directory}"
+                try:
+                    return directory, place, self._checked(directory, place, part.name)
+                except SourceUnreachable as error:
+                    failures.append(error)
+        # A server that fails may have what the others do not.
+        raise next((error for error in failures if not isinstance(error, _NoRelease)), failures[0])
+
+    def _checked(self, directory: str, place: Place, suite: str) -> Release:
+        """Return the Release in a directory after checking its signature, its name and its date."""
+        address = f"{directory}/InRelease"
         try:
             document = self._get(address, _MOST_RELEASE)
         except _NotThere as error:
             raise _NoRelease(error.message, hint=error.hint) from None
-        shown = _shown(address)
-        release = parse_release(self.keyring.opened(document, shown), shown)
-        release.refuse_unfit(suite, now=self.clock(), allow_expired=self.allow_expired)
+        shown, distribution = _shown(address), self.distribution
+        release = parse_release(self.keyring.opened(document, shown), shown, distribution.another_mirror)
+        now = self.clock()
+        release.refuse_unfit(place, now=now, allow_expired=self.allow_expired, distribution=distribution)
         if not self.allow_expired:
-            self.seen.refuse_older(suite, release.date)
-        elif release.valid_until and release.valid_until < self.clock():
+            self.seen.refuse_older(suite, release.date, distribution)
+        elif release.valid_until and release.valid_until < now:
             self.progress(f"{suite} expired at {stamp(release.valid_until)}: it lacks later security updates")
         self.seen.keep(suite, release.date)
         return release
@@ -129,9 +148,7 @@ class DebianArchive:
         digest = f"sha256:{listed.sha256}"
         shown = _shown(f"{place}/{path}")
         if max(listed.size, limit) > _MOST_LIST:
-            raise VerificationFailed(
-                f"{shown} is too large for a package list", hint="use another mirror: --debian-mirror URL"
-            )
+            raise VerificationFailed(f"{shown} is too large for a package list", hint=self.distribution.another_mirror)
         if not self.store.has(digest):
             content = self._packed(place, path, listed, by_hash=by_hash)
             if hashlib.sha256(content).hexdigest() != listed.sha256:
@@ -144,7 +161,7 @@ class DebianArchive:
             return _unpacked(self.store.read(digest), limit)
         except lzma.LZMAError as error:
             raise VerificationFailed(
-                f"{shown} cannot be unpacked: {error}", hint="use another mirror: --debian-mirror URL"
+                f"{shown} cannot be unpacked: {error}", hint=self.distribution.another_mirror
             ) from None
 
     def _packed(self, place: str, path: str, listed: ListedFile, *, by_hash: bool) -> bytes:
@@ -157,18 +174,19 @@ class DebianArchive:
         return self._get(f"{place}/{path}", listed.size)
 
     def _get(self, address: str, limit: int) -> bytes:
-        _refuse_address(address)
+        distribution = self.distribution
+        _refuse_address(address, distribution)
         patience = Patience(self.pacing)
         while True:
-            hint = _NETWORK_HINT
+            hint = _network_hint(distribution)
             try:
-                return _read(self.web, address, limit)
+                return _read(self.web, address, limit, distribution)
             except _Refused as refused:
                 problem = f"the server answers {refused.status}"
-                hint = _LOGIN_HINT if refused.status in _NOT_ALLOWED else _NETWORK_HINT
+                hint = (_login_hint if refused.status in _NOT_ALLOWED else _network_hint)(distribution)
                 again = refused.status >= _SERVER_FAULT and patience.lasts()
             except FileNotFoundError as error:
-                raise _not_there(address) from error
+                raise _not_there(address, distribution) from error
             except OSError as error:
                 problem = str(error)
                 again = patience.lasts(stalled=isinstance(error, Stalled))
@@ -176,7 +194,7 @@ class DebianArchive:
                 raise SourceUnreachable(f"{_shown(address)} cannot be fetched: {problem}", hint=hint)
 
 
-def _read(web: Web, address: str, limit: int) -> bytes:
+def _read(web: Web, address: str, limit: int, distribution: Distribution) -> bytes:
     """Return the content at an address whose scheme was checked.
 
     Raises:
@@ -193,7 +211,7 @@ def _read(web: Web, address: str, limit: int) -> bytes:
         except TooLong:
             raise VerificationFailed(
                 f"{_shown(address)} is larger than the limit of {limit} bytes",
-                hint="the mirror may be being updated: try again later, or use another one: --debian-mirror URL",
+                hint=f"the mirror may be being updated: try again later, or {distribution.another_mirror}",
             ) from None
 
 
@@ -203,13 +221,18 @@ def _unpacked(packed: bytes, limit: int) -> bytes:
     Raises:
         LZMAError: It is not an xz file, or larger than the limit.
     """
-    decompressor = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_MOST_XZ_MEMORY)
-    content = decompressor.decompress(packed, max_length=limit + 1)
-    if len(content) > limit:
-        raise lzma.LZMAError(f"it is larger than {limit} bytes")
-    if not decompressor.eof or decompressor.unused_data:
-        raise lzma.LZMAError("it is not one complete stream")
-    return content
+    content = b""
+    for _ in range(_MOST_STREAMS):
+        decompressor = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_MOST_XZ_MEMORY)
+        content += decompressor.decompress(packed, max_length=limit + 1 - len(content))
+        if len(content) > limit:
+            raise lzma.LZMAError(f"it is larger than {limit} bytes")
+        if not decompressor.eof:
+            raise lzma.LZMAError("it ends early")
+        packed = decompressor.unused_data
+        if not packed:
+            return content
+    raise lzma.LZMAError(f"it has more than {_MOST_STREAMS} streams")
 
 
 class _Refused(Exception):
@@ -228,13 +251,23 @@ class _NoRelease(SourceUnreachable):
     """An answer of the archive that a suite does not exist."""
 
 
-def _not_there(address: str) -> _NotThere:
-    return _NotThere(
-        f"{_shown(address)} is not there", hint="the archive does not have this suite: --debian-mirror URL"
-    )
+def _not_there(address: str, distribution: Distribution) -> _NotThere:
+    option = distribution.mirror_option
+    hint = f"the archive does not have this suite: {option}; for a suite that has moved, the archive of old suites"
+    return _NotThere(f"{_shown(address)} is not there", hint=hint)
 
 
-def _refuse_address(address: str) -> None:
+def _login_hint(distribution: Distribution) -> str:
+    example = f"--{distribution.kind.value}-mirror https://USER:PASSWORD@HOST/{distribution.kind.value}"
+    return f"name user and password in the address ({example}), or the host in ~/.netrc"
+
+
+def _network_hint(distribution: Distribution) -> str:
+    option = distribution.mirror_option
+    return f"check network, proxy and CA bundle (SSL_CERT_FILE), or name another archive: {option}"
+
+
+def _refuse_address(address: str, distribution: Distribution) -> None:
     try:
         parts = urlsplit(address)
         named = parts.scheme == "file" or bool(parts.hostname and (parts.port is None or parts.port))
@@ -243,7 +276,8 @@ def _refuse_address(address: str) -> None:
         named = False
     if not named or not address.isprintable() or " " in address:
         raise SourceUnreachable(
-            f"{_shown(address)!r} is no address of a Debian archive", hint="name one: --debian-mirror URL"
+            f"{_shown(address)!r} is no address of a package archive",
+            hint=f"name one: {distribution.mirror_option}",
         )
 
 

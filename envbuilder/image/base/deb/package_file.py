@@ -49,7 +49,7 @@ def open_deb(path: Path, name: str, work: Path) -> DebFile:
         work: Directory for what it unpacks to, which must stay as long as members are read.
 
     Raises:
-        VerificationFailed: It is not a .deb, is damaged, or is packed in a way that Debian does not use.
+        VerificationFailed: It is not a .deb, is damaged, or is packed in a way that these distributions do not use.
     """
     try:
         budget = Budget(path.stat().st_size)
@@ -64,7 +64,7 @@ def open_deb(path: Path, name: str, work: Path) -> DebFile:
     except BadArchive as error:
         raise VerificationFailed(
             f"{name} cannot be unpacked: {error}",
-            hint="the file of the mirror is damaged; use another mirror: --debian-mirror URL",
+            hint="lock again with another mirror: --debian-mirror URL, or --ubuntu-mirror URL",
         ) from error
 
 
@@ -101,5 +101,5 @@ def _control(stream: BinaryIO, part: ArPart) -> dict[str, bytes]:
 def _opened(stream: BinaryIO, part: ArPart, budget: Budget) -> AbstractContextManager[BinaryIO]:
     ending = part.name.rpartition(".")[2]
     if ending not in {"xz", "gz", "tar"}:
-        raise BadArchive(f"it is packed with {ending}, which Debian does not use")
+        raise BadArchive(f"it is packed with {ending}, which is not supported")
     return unpacked(opened_part(stream, part), "" if ending == "tar" else ending, budget)

@@ -1,4 +1,4 @@
-"""The list of packages of a Debian suite, parsed lazily."""
+"""The list of packages of a suite, parsed lazily."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from functools import cached_property
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.names import debian_file, debian_name, debian_version
 from envbuilder.core.yaml.requirements import sha256
+from envbuilder.image.base.deb.distributions import DEBIAN
 from envbuilder.image.base.deb.versions import newest
 
 _NAME = re.compile(rb"^Package: ([!-~]+)$", re.MULTILINE)
@@ -84,10 +85,18 @@ class PackageIndex:
     Args:
         lists: Content of `Packages`, each with the prefix that its files get.
         missing: Suites whose lists should be among them, which the archive does not have.
+        hint: What to do if a list is invalid.
     """
 
-    def __init__(self, lists: Iterable[tuple[bytes, str]], *, missing: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        lists: Iterable[tuple[bytes, str]],
+        *,
+        missing: tuple[str, ...] = (),
+        hint: str = DEBIAN.another_mirror,
+    ) -> None:
         self.missing = missing
+        self._hint = hint
         self._lists = tuple(lists)
         self._read: dict[str, Package | None] = {}
 
@@ -154,7 +163,7 @@ class PackageIndex:
         if not before:
             raise VerificationFailed(
                 "the package list of the archive has a field before its first package",
-                hint="use another mirror: --debian-mirror URL",
+                hint=self._hint,
             )
         return names[before - 1]
 
@@ -171,7 +180,7 @@ class PackageIndex:
                 raise VerificationFailed(
                     f"the package list of the archive has a package {fields['Package'][:_SHOWN]!r} "
                     f"whose {name} is {fields[name][:_SHOWN]!r}",
-                    hint="use another mirror: --debian-mirror URL",
+                    hint=self._hint,
                 ) from None
         return Package(
             name=fields["Package"],

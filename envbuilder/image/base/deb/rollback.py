@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import replacing
+from envbuilder.image.base.deb.distributions import DEBIAN, Distribution
 from envbuilder.image.base.deb.release import stamp
 
 _LAG = timedelta(days=1)
@@ -29,14 +30,14 @@ class SeenReleases:
 
     folder: Path
 
-    def refuse_older(self, suite: str, date: datetime) -> None:
+    def refuse_older(self, suite: str, date: datetime, distribution: Distribution = DEBIAN) -> None:
         """Raise VerificationFailed if a Release is more than a day older than the newest one that was seen."""
         newest = self._newest(suite)
         if newest is not None and date < newest - _LAG:
             raise VerificationFailed(
                 f"the Release of {suite} is dated {stamp(date)}, older than one of {stamp(newest)} seen before: "
                 f"the mirror is out of date, or withholds updates",
-                hint=f"use another mirror: --debian-mirror URL; for a snapshot: --debian-allow-expired; "
+                hint=f"{distribution.another_mirror}; for a snapshot: {distribution.expired_option}; "
                 f"if the older one is right: `rm {self._file(suite)}`",
             )
 

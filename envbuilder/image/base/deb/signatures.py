@@ -1,4 +1,4 @@
-"""Signatures of Debian archives, checked against one keyring: by gpgv, else by sqv, its replacement in Debian 13.
+"""Signatures of package archives, checked against one keyring: by gpgv, else by sqv, its replacement in Debian 13.
 
 Source: https://github.com/gpg/gnupg/blob/master/doc/DETAILS, section "Format of the --status-fd output";
 https://www.rfc-editor.org/rfc/rfc4880, sections 7 and 9; the keys and
@@ -17,9 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
-
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-"""The keys in use. `debian-archive-removed-keys.gpg`, beside it, has the retired ones."""
+from envbuilder.image.base.deb.distributions import DEBIAN, Distribution
 
 _TIMEOUT = 30.0
 _HEAD = 64
@@ -45,13 +43,6 @@ _TROUBLES = {
     "NO_PUBKEY": "which is not in the keyring",
     "ERRSIG": "whose signature cannot be checked",
 }
-_INSTALL = "apt-get install gpgv debian-archive-keyring"
-_INSTALL_HINT = (
-    f"`{_INSTALL}` (Debian, Ubuntu), `dnf install gnupg2 debian-keyring` (Fedora), "
-    "`pacman -S gnupg debian-archive-keyring` (Arch); or specify a keyring: --debian-keyring FILE"
-)
-_NEWER = "the keys may be newer than this keyring: `apt-get install debian-archive-keyring`, or --debian-keyring FILE"
-_ANOTHER = "use another mirror: --debian-mirror URL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +50,19 @@ class Keyring:
     """The keys whose signatures are accepted.
 
     Attributes:
-        file: Public keys in OpenPGP's binary form.
-        named: True if the user named it, False for the keyring of the distribution.
+        named: File with public keys in OpenPGP's binary form; None for the keyring of the distribution.
+        distribution: The distribution whose archives are signed.
         path: Directories that are searched for gpgv and sqv, separated by colons.
     """
 
-    file: Path = KEYRING
-    named: bool = False
+    named: Path | None = None
+    distribution: Distribution = DEBIAN
     path: str = "/usr/bin:/bin"
+
+    @property
+    def file(self) -> Path:
+        """The file."""
+        return self.named or self.distribution.keyring
 
     def opened(self, document: bytes, name: str) -> str:
         """Return the signed text of a document after checking its signature.
@@ -80,7 +76,7 @@ class Keyring:
             ToolMissing: The keyring is missing, or both gpgv and sqv.
         UsageError: The keyring has a form that gpgv does not read.
         """
-        text, signature = _split(document, name)
+        text, signature = _split(document, name, self.distribution.another_mirror)
         self._refuse_missing(name)
         with tempfile.TemporaryDirectory(prefix="envbuilder-release-") as work:
             content, signed = Path(work) / "content", Path(work) / "content.asc"
@@ -94,25 +90,38 @@ class Keyring:
         if said is None:
             raise ToolMissing(
                 f"the signature of {name} cannot be checked: gpgv and sqv are missing",
-                hint=_INSTALL_HINT,
+                hint=self._install,
             )
         # sqv itself rejects keys and digests that are weak, expired or revoked, and prints the accepted keys.
         if said.returncode or not _FINGERPRINTS.fullmatch(said.stdout):
-            raise VerificationFailed(f"{name} is not signed by a key of {self.file}", hint=f"{_ANOTHER}; {_NEWER}")
+            raise VerificationFailed(f"{name} is not signed by a key of {self.file}", hint=self._newer)
         return text
 
     def _refuse_unsigned(self, found: tuple[_Signature, ...], name: str) -> None:
         """Raise VerificationFailed if gpgv found no acceptable signature, or one of another text."""
+        another = self.distribution.another_mirror
         if any(each.is_bad for each in found):
-            raise VerificationFailed(f"the signature of {name} is wrong: the content was changed", hint=_ANOTHER)
+            raise VerificationFailed(f"the signature of {name} is wrong: the content was changed", hint=another)
         if not any(each.is_good and self._is_strong(each) for each in found):
             reasons = "; ".join(dict.fromkeys(self._trouble(each) for each in found))
             raise VerificationFailed(
                 f"{name} is not signed by a key of {self.file}{f': {reasons}' if reasons else ''}",
-                hint=f"{_ANOTHER}; {_NEWER}" if found else _ANOTHER,
+                hint=self._newer if found else another,
             )
 
+    @property
+    def _install(self) -> str:
+        return f"{self.distribution.install}; or specify a keyring: {self.distribution.keyring_option}"
+
+    @property
+    def _newer(self) -> str:
+        return (
+            f"{self.distribution.another_mirror}; the keys may be newer than this keyring: "
+            f"`apt-get install {self.distribution.keyring_package}`, or {self.distribution.keyring_option}"
+        )
+
     def _refuse_missing(self, name: str) -> None:
+        option = self.distribution.keyring_option
         try:
             with self.file.open("rb") as stream:
                 head = stream.read(_HEAD)
@@ -120,15 +129,15 @@ class Keyring:
             why = "" if isinstance(error, FileNotFoundError) else f" ({error.strerror})"
             raise ToolMissing(
                 f"the signature of {name} cannot be checked: no keyring at {self.file}{why}; "
-                "install the package debian-archive-keyring",
-                hint="specify a readable keyring: --debian-keyring FILE" if self.named else _INSTALL_HINT,
+                f"install the package {self.distribution.keyring_package}",
+                hint=f"specify a readable keyring: {option}" if self.named else self._install,
             ) from None
         if head.startswith(b"-----BEGIN PGP") or b"KBXf" in head:
             convert = "--dearmor" if head.startswith(b"-") else f"--no-default-keyring --keyring {self.file} --export"
             source = f" < {self.file}" if head.startswith(b"-") else ""
             raise UsageError(
                 f"the keyring {self.file} is not in the binary format of OpenPGP",
-                hint=f"`gpg {convert}{source} > debian.gpg`, then --debian-keyring debian.gpg",
+                hint=f"`gpg {convert}{source} > archive.gpg`, then {option.replace('FILE', 'archive.gpg')}",
             )
 
     def _run(
@@ -199,7 +208,7 @@ def _signatures(status: str) -> Iterator[_Signature]:
         )
 
 
-def _split(document: bytes, name: str) -> tuple[str, str]:
+def _split(document: bytes, name: str, hint: str) -> tuple[str, str]:
     """Return text and signature of a document that consists of exactly one of each.
 
     gpgv itself would accept several texts one after another, each with its own keys.
@@ -207,11 +216,11 @@ def _split(document: bytes, name: str) -> tuple[str, str]:
     lines = document.decode("utf-8", "surrogateescape").replace("\r\n", "\n").rstrip("\n").split("\n")
     marks = [(number, line.rstrip(" \t")) for number, line in enumerate(lines) if line.startswith("-----")]
     if [line for _, line in marks] != [_BEGIN, _SIGNATURE, _END] or marks[0][0] != 0 or marks[2][0] != len(lines) - 1:
-        raise VerificationFailed(f"{name} is not a single signed text: its origin cannot be verified", hint=_ANOTHER)
+        raise VerificationFailed(f"{name} is not a single signed text: its origin cannot be verified", hint=hint)
     middle = marks[1][0]
     blank = lines.index("", 1) if "" in lines[1:middle] else middle
     if blank == middle or not all(_HASH_HEADER.fullmatch(line) for line in lines[1:blank]):
-        raise VerificationFailed(f"{name} is not a single signed text: its origin cannot be verified", hint=_ANOTHER)
+        raise VerificationFailed(f"{name} is not a single signed text: its origin cannot be verified", hint=hint)
     text = [line.removeprefix("- ").rstrip(" \t\r") for line in lines[blank + 1 : middle]]
     return "\n".join(text), "\n".join((*lines[middle:], ""))
 

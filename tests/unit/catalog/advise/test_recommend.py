@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.advise.advice import Topic, Verdict, Weight
-from envbuilder.catalog.buildable import Buildability, Inventory
+from envbuilder.catalog.buildable import Buildability, InstalledPython, Inventory
 from envbuilder.catalog.cuda import Coverage
 from envbuilder.catalog.evidence import Grade
 from envbuilder.catalog.machine import Host, HostGpu
@@ -287,7 +287,9 @@ def test_known_traps_of_a_generation_are_told_where_nothing_mends_them() -> None
 
 
 NOTHING = Inventory()
-WITH_3_6 = Inventory(installed=((Release("3.6"), "/opt/bin/python3.6"),))
+WITH_3_6 = Inventory(
+    installed=(InstalledPython(version=Release("3.6"), program="/opt/bin/python3.6", glibc=Release("2.17")),)
+)
 
 
 def test_what_cannot_be_built_is_no_first_choice() -> None:

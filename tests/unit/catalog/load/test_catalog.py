@@ -73,3 +73,29 @@ def test_a_row_knows_why_each_bound_is_there() -> None:
     row = next(row for row in small_catalog().environments if row.id == "tf-2.4-cuda11.0")
     assert [(bound.requirement, bound.advisory.id) for bound in row.constraints] == [("protobuf<3.21", "old-protobuf")]
     assert row.default_python == row.bases[0].python
+
+
+def test_a_catalog_whose_files_have_not_changed_is_the_one_that_was_read_before(folder: Path) -> None:
+    assert load_catalog(folder) is load_catalog(folder)
+
+
+def test_a_file_of_the_same_size_that_was_replaced_is_read(folder: Path) -> None:
+    file = folder / "advisories.yaml"
+    before, text = load_catalog(folder), file.read_text(encoding="utf-8")
+    spare = folder / "spare"
+    spare.write_text(text.replace("schema: 1", "schema: 2"), encoding="utf-8")
+    spare.replace(file)
+    assert "schema" in told(folder)
+    file.write_text(text, encoding="utf-8")
+    assert load_catalog(folder) == before
+
+
+def test_a_row_that_was_added_is_read(folder: Path) -> None:
+    files = [folder / kind / "tf-2.15-cpu.yaml" for kind in ("environments", "evidence")]
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    for file in files:
+        file.unlink()
+    fewer = load_catalog(folder)
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text, encoding="utf-8")
+    assert len(load_catalog(folder).environments) == len(fewer.environments) + 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.buildable import Buildability
+from envbuilder.catalog.environments import BaseKind
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.tree_store import DebianStore
@@ -90,9 +91,9 @@ def test_trees_of_the_cache_are_in_the_inventory(envbuilder: CommandLine, tmp_pa
 
 
 def test_sources_that_were_named_are_in_the_inventory(envbuilder: CommandLine) -> None:
-    named = Sources(registry_mirror="mirror.example", debian_mirror="http://debian.example/debian")
+    named = Sources(registry_mirror="mirror.example", debian_mirrors=("http://debian.example/debian",))
     found = inventory(settings(), real_catalog(), named)
-    assert (found.registry_mirror, found.debian_archive) == ("mirror.example", True)
+    assert (found.registry_mirror, BaseKind.DEBIAN in found.distributions) == ("mirror.example", True)
     assert found.standalone is Buildability.UNKNOWN
     envbuilder.set("UV_PYTHON_INSTALL_MIRROR", "https://pythons.example")
     assert inventory(settings(), real_catalog()).standalone is Buildability.YES

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.core.archives.extraction import BadArchive, extract
+from envbuilder.core.archives.extraction import extract
+from envbuilder.core.archives.member_names import BadArchive
 
 
 def entry(name: str, kind: bytes = tarfile.REGTYPE, to: str = "", mode: int = 0o644) -> tarfile.TarInfo:

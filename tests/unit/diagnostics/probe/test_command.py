@@ -11,7 +11,7 @@ import pytest
 from envbuilder.diagnostics.facts.facts import Seen
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.probe.requests import ProbeRequest, launch
-from tests.unit.incontainer.interpreters import interpreters
+from tests.interpreters.interpreters import interpreters
 
 PYTHONS = interpreters()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.image.attestation.artifacts import attached
 from envbuilder.image.attestation.bill_of_materials import bill_of_materials
 from envbuilder.image.attestation.provenance import provenance
@@ -11,6 +12,7 @@ from envbuilder.lock.lock import PackageGroup
 from envbuilder.lock.lockfile import digest
 from envbuilder.oci.images import MANIFEST_TYPE, AssembledImage, Descriptor, Document, LayerFormat
 from tests.fakes.catalogs import good_lock
+from tests.fakes.vendor_archives import pin_of, with_archives
 
 LOCK = good_lock()
 SUBJECT = Descriptor(media_type=MANIFEST_TYPE, digest="sha256:" + "ab" * 32, size=7)
@@ -54,3 +56,15 @@ def test_a_document_is_attached_by_a_manifest_that_refers_to_the_image() -> None
     assert read["artifactType"] == "application/x"
     assert read["layers"][0]["digest"] == held.descriptor.digest
     assert read["layers"][0]["annotations"] == {"org.opencontainers.image.title": "x.json"}
+
+
+def test_both_documents_name_vendor_archives_with_their_hashes() -> None:
+    pin = pin_of(b"archive", ArchiveFormat.TAR_GZIP)
+    lock = with_archives(LOCK, pin)
+    bill = json.loads(bill_of_materials(lock, digest(lock)))
+    [component] = [each for each in bill["components"] if each["name"] == pin.file]
+    assert component["hashes"] == [{"alg": "SHA-256", "content": pin.sha256}]
+    assert [each["value"] for each in component["properties"]] == ["libx.so.9.0", "liby.so.9.0"]
+    statement = json.loads(provenance(lock, digest(lock), IMAGE, LayerFormat.GZIP_SPLICED, "1"))
+    dependencies = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
+    assert {"name": pin.file, "digest": {"sha256": pin.sha256}} in dependencies

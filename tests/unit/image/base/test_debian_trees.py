@@ -13,6 +13,7 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.distributions import UBUNTU
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
 from envbuilder.image.base.debian_trees import DebianTrees
@@ -36,9 +37,11 @@ class Machine:
         self.trees = DebianTrees(
             store=store,
             trees=DebianStore(folder / "bases"),
-            archive=DebianArchive(
-                mirror="", store=store, web=Web({}), seen=SeenReleases(folder / "seen"), keyring=Keyring()
-            ),
+            archives={
+                BaseKind.DEBIAN: DebianArchive(
+                    mirrors=(), store=store, web=Web({}), seen=SeenReleases(folder / "seen"), keyring=Keyring()
+                )
+            },
             work=folder / "work",
             progress=self.said.append,
             offline=True,
@@ -82,7 +85,7 @@ def test_a_lock_that_allows_a_program_of_the_base_gets_the_same_tree_on_every_ma
     here, there = machine("here"), machine("there")
     plain = here.current()
     assert (privileged(plain.path), plain.cleared) == (set(), ("usr/bin/newgrp", "usr/bin/su"))
-    kept = here.trees.keep(plain, frozenset({"usr/bin/su"}))
+    kept = here.trees.keep(BaseKind.DEBIAN, plain, frozenset({"usr/bin/su"}))
     assert (privileged(kept.path), kept.cleared) == ({"usr/bin/su"}, ("usr/bin/newgrp",))
     again = there.trees.provide(there.lock(kept.digest, "/bin/su", "/usr/bin/sudo"))
     assert privileged(again.path) == {"usr/bin/su"}
@@ -116,13 +119,17 @@ def test_os_packages_that_lose_rights_are_named_with_the_field_that_keeps_them(
     assert not any("/usr/bin/sudo" in sentence for sentence in here.said)
 
 
-def from_archive(folder: Path, mirror: str, *, offline: bool = False) -> DebianTrees:
+def from_archive(folder: Path, *mirrors: str, offline: bool = False) -> DebianTrees:
     """A machine with an empty store, which reaches an archive."""
     store = Store(folder=folder / "store")
     return DebianTrees(
         store=store,
         trees=DebianStore(folder / "bases"),
-        archive=DebianArchive(mirror=mirror, store=store, web=Web({}), seen=SeenReleases(folder / "seen")),
+        archives={
+            BaseKind.DEBIAN: DebianArchive(
+                mirrors=mirrors, store=store, web=Web({}), seen=SeenReleases(folder / "seen")
+            )
+        },
         work=folder / "work",
         progress=lambda _: None,
         offline=offline,
@@ -139,9 +146,9 @@ def published(folder: Path) -> OsPackagePin:
 def test_packages_are_fetched_once(tmp_path: Path) -> None:
     pin = published(tmp_path)
     trees = from_archive(tmp_path, f"file://{tmp_path}/debian")
-    trees.fetch([pin])
+    trees.fetch(BaseKind.DEBIAN, [pin])
     (tmp_path / "debian" / pin.file).unlink()
-    trees.fetch([pin])
+    trees.fetch(BaseKind.DEBIAN, [pin])
     assert trees.store.has(f"sha256:{pin.sha256}")
 
 
@@ -149,8 +156,8 @@ def test_a_package_that_the_archive_no_longer_has_says_where_it_still_is(tmp_pat
     pin = published(tmp_path)
     (tmp_path / "debian" / pin.file).unlink()
     with pytest.raises(SourceUnreachable) as refused:
-        from_archive(tmp_path, f"file://{tmp_path}/debian").fetch([pin])
-    assert "name an archive that keeps all (--debian-mirror URL)" in refused.value.hint
+        from_archive(tmp_path, f"file://{tmp_path}/debian").fetch(BaseKind.DEBIAN, [pin])
+    assert "name an archive that keeps all as a further one (a snapshot: --debian-mirror URL)" in refused.value.hint
 
 
 @pytest.mark.parametrize(
@@ -158,7 +165,7 @@ def test_a_package_that_the_archive_no_longer_has_says_where_it_still_is(tmp_pat
 )
 def test_without_an_archive_nothing_is_fetched(tmp_path: Path, *, offline: bool, words: str) -> None:
     with pytest.raises(SourceUnreachable, match=words):
-        from_archive(tmp_path, "", offline=offline).fetch([published(tmp_path)])
+        from_archive(tmp_path, offline=offline).fetch(BaseKind.DEBIAN, [published(tmp_path)])
 
 
 def test_a_tree_of_a_bundle_is_read_from_the_store(machine: Callable[[str], Machine]) -> None:
@@ -169,3 +176,36 @@ def test_a_tree_of_a_bundle_is_read_from_the_store(machine: Callable[[str], Mach
     assert there.trees.provide(unnamed).path.read_bytes() == tree.path.read_bytes()
     with pytest.raises(SourceUnreachable, match="the lock does not name its"):
         machine("elsewhere").trees.provide(unnamed)
+
+
+def test_a_package_that_the_mirror_no_longer_has_comes_from_the_next_archive(tmp_path: Path) -> None:
+    pin = published(tmp_path)
+    (tmp_path / "snapshot").mkdir()
+    (tmp_path / "debian" / pin.file).rename(tmp_path / "snapshot" / pin.file)
+    said: list[str] = []
+    mirrors = (f"file://{tmp_path}/debian", f"file://{tmp_path}/snapshot")
+    replace(from_archive(tmp_path, *mirrors), progress=said.append).fetch(BaseKind.DEBIAN, [pin])
+    assert from_archive(tmp_path).store.has(f"sha256:{pin.sha256}")
+    assert said[1] == f"1 of them from file://{tmp_path}/snapshot, as earlier archives lack them"
+
+
+def test_a_changed_package_does_not_lead_to_the_next_archive(tmp_path: Path) -> None:
+    pin = published(tmp_path)
+    (tmp_path / "snapshot").mkdir()
+    (tmp_path / "debian" / pin.file).rename(tmp_path / "snapshot" / pin.file)
+    (tmp_path / "debian" / pin.file).write_bytes(bytes(pin.size))
+    with pytest.raises(VerificationFailed, match="the downloaded content has the digest") as refused:
+        from_archive(tmp_path, f"file://{tmp_path}/debian", f"file://{tmp_path}/snapshot").fetch(BaseKind.DEBIAN, [pin])
+    assert refused.value.hint == "use another mirror: --debian-mirror URL"
+
+
+def test_a_base_of_ubuntu_is_made_from_the_archive_of_ubuntu(tmp_path: Path) -> None:
+    pin = published(tmp_path)
+    debian = from_archive(tmp_path)
+    ubuntu = replace(debian.archives[BaseKind.DEBIAN], distribution=UBUNTU, mirrors=(f"file://{tmp_path}/debian",))
+    trees = replace(debian, archives={**debian.archives, BaseKind.UBUNTU: ubuntu})
+    base = BasePin(id="ubuntu-bionic", kind=BaseKind.UBUNTU, image="", digest=UNKNOWN, packages=(pin,))
+    with pytest.raises(VerificationFailed, match="the packages of ubuntu-bionic produce a tree"):
+        trees.provide(replace(good_lock(), base=base))
+    with pytest.raises(SourceUnreachable, match="a base of Debian packages needs an archive of Debian"):
+        from_archive(tmp_path / "empty").provide(replace(good_lock(), base=replace(base, kind=BaseKind.DEBIAN)))

@@ -192,7 +192,7 @@ def debian_bases(tmp_path: Path, error: EnvbuilderError) -> DebianBases:
     return DebianBases(store=DebianStore(tmp_path), make=make, keep=as_it_is)
 
 
-def as_it_is(tree: DebianTree, _allowed: frozenset[str], _sources: Sources) -> DebianTree:
+def as_it_is(_system: BaseSystem, tree: DebianTree, _allowed: frozenset[str]) -> DebianTree:
     return tree
 
 
@@ -212,7 +212,7 @@ def test_a_spec_that_allows_a_program_of_the_base_gets_a_tree_of_its_own(
 
     asked = []
 
-    def keep(tree: DebianTree, programs: frozenset[str], _sources: Sources) -> DebianTree:
+    def keep(_system: BaseSystem, tree: DebianTree, programs: frozenset[str]) -> DebianTree:
         asked.append(programs)
         return replace(tree, digest=f"sha256:{'0' * 64}")
 

@@ -49,7 +49,11 @@ class Machine:
         debian = DebianTrees(
             store=self.store,
             trees=trees,
-            archive=DebianArchive(mirror="", store=self.store, web=Web({}), seen=SeenReleases(folder / "seen")),
+            archives={
+                BaseKind.DEBIAN: DebianArchive(
+                    mirrors=(), store=self.store, web=Web({}), seen=SeenReleases(folder / "seen")
+                )
+            },
             work=folder / "work",
             progress=self.said.append,
         )

@@ -12,7 +12,7 @@ from envbuilder.image.builder import BuildOptions, BuiltImage, ImageRequest, def
 from envbuilder.image.builds import Builder, BuildEvent, EngineInfo
 from envbuilder.image.docker.image_builder import DockerBuilder
 from envbuilder.image.plan.layers import plan
-from envbuilder.image.render import HostFile
+from envbuilder.image.render import CopiedFile, HostFile
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
@@ -50,6 +50,9 @@ class Bench:
         return BASE
 
     def host_files(self, _lock: Lock, _sources: Sources) -> tuple[HostFile, ...]:
+        return ()
+
+    def libraries(self, _lock: Lock, _sources: Sources) -> tuple[CopiedFile, ...]:
         return ()
 
     def find_file(self, _sha256: str) -> Path | None:

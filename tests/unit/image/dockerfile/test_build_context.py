@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.image.dockerfile.build_context import Attachment, Rendered, render, requirements
 from envbuilder.image.plan.layers import plan
 from envbuilder.lock.lock import Lock, PackageGroup, ToolPin
 from envbuilder.lock.lockfile import dump
 from envbuilder.lock.spec_values import OwnFile
 from tests.fakes.catalogs import TEMPLATES, good_lock
+from tests.fakes.vendor_archives import pin_of, with_archives
 
 LOCK = good_lock()
 DIGEST = "sha256:" + "ab" * 32
@@ -118,3 +123,20 @@ def test_no_value_of_a_lock_can_be_a_directive_to_the_builder() -> None:
         files = rendered(replace(hostile, os_packages=()))
         first = text_of(files, path).splitlines()[0]
         assert first == "# Rendered by envbuilder from the lock beside this file; change the lock, not this."
+
+
+PIN = pin_of(b"archive", ArchiveFormat.MAKESELF)
+
+
+@pytest.mark.parametrize(("path", "target"), [("Dockerfile", ""), ("Dockerfile.classic", "/vendor")])
+def test_libraries_of_an_archive_are_copied_as_they_are_and_linked(tmp_path: Path, path: str, target: str) -> None:
+    dockerfile = text_of(rendered(replace(with_archives(LOCK, PIN), os_packages=())), path)
+    [command] = re.findall(r"cp -R (?:[^\n]*\\\n)*[^\n]*", dockerfile)
+    library = tmp_path / f"run/envbuilder/libraries/{PIN.id}/usr/lib/x86_64-linux-gnu/liby.so.9.0.1"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"library")
+    (tmp_path / target.lstrip("/")).mkdir(exist_ok=True)
+    subprocess.run(["sh", "-euc", command.replace(" /", f" {tmp_path}/")], check=True)
+    placed = tmp_path / f".{target}/usr/lib/x86_64-linux-gnu"
+    assert (placed / "liby.so.9.0").readlink() == Path("liby.so.9.0.1")
+    assert (placed / "liby.so.9.0").read_bytes() == b"library"

@@ -14,6 +14,7 @@ from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Kind, Member, file_of
 from envbuilder.oci.tar.writing import write
 from tests.fakes.catalogs import good_lock
+from tests.fakes.vendor_archives import Shelf
 from tests.unit.image.toys import no_sandbox
 
 
@@ -35,6 +36,7 @@ def on_base(tmp_path: Path, *members: Member) -> Ingredients:
         base=TreeContent(find_tree=lambda: tree),
         store=Store(folder=tmp_path / "store"),
         archive=lambda: tmp_path,
+        archives=Shelf(store=Store(folder=tmp_path / "store")).libraries(),
         work=tmp_path,
         sandbox=no_sandbox,
         python_key="sha256:" + "0" * 64,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from envbuilder.image.layers.entries import Entry, completed
 from envbuilder.image.layers.layer_writer import write_layer
-from envbuilder.image.layers.needed_libraries import Tap, needed
+from envbuilder.image.layers.needed_libraries import Tap, needed, needed_by_file
 from envbuilder.image.layers.wheel_file import open_wheel
 from envbuilder.image.layers.wheels import Prefix, installed
 from envbuilder.oci.store import Store
@@ -35,9 +36,10 @@ def seen(tmp_path: Path, content: bytes) -> frozenset[str]:
 
 @pytest.mark.parametrize("padding", [0, 5000, 6 << 20])
 def test_names_are_found_wherever_they_lie(tmp_path: Path, padding: int) -> None:
-    assert seen(tmp_path, shared_library(NEEDS, padding=padding)) == frozenset(NEEDS)
+    content = shared_library(NEEDS, padding=padding)
+    assert seen(tmp_path, content) == needed_by_file(BytesIO(content)) == frozenset(NEEDS)
 
 
 @pytest.mark.parametrize("content", [b"no elf" * 99, b"\x7fELF\x01\x01" + bytes(300), shared_library(NEEDS)[:100]])
 def test_what_is_no_library_asks_for_nothing(tmp_path: Path, content: bytes) -> None:
-    assert seen(tmp_path, content) == frozenset()
+    assert seen(tmp_path, content) == needed_by_file(BytesIO(content)) == frozenset()

@@ -8,15 +8,18 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core import memory_policy as memory
 from envbuilder.core.versions import Release
 from envbuilder.image.plan.keys import layer_key, python_key
 from envbuilder.image.plan.layers import plan
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackageGroup, PackagePin, PythonPin, ToolPin
 from envbuilder.oci.images import LayerFormat
 from tests.fakes.catalogs import good_lock
+from tests.fakes.vendor_archives import pin_of, with_archives
 from tests.unit.lock.locks import LOCKS
 
 LOCK = good_lock()
@@ -172,3 +175,35 @@ def test_no_two_layers_of_a_plan_have_one_key(lock: Lock) -> None:
     found = keys(lock)
     assert len(set(found.values())) == len(found)
     assert keys(replace(lock, epoch=lock.epoch + 1, image=None)) == found
+
+
+ARCHIVE = pin_of(b"archive", ArchiveFormat.MAKESELF)
+OF_ARCHIVE = with_archives(LOCK, ARCHIVE)
+LIBRARY = ARCHIVE.libraries[0]
+
+
+@pytest.mark.parametrize(
+    "pin",
+    [
+        replace(ARCHIVE, sha256=OTHER),
+        replace(ARCHIVE, inner="run_files/x.run"),
+        replace(ARCHIVE, eula="EULA.txt"),
+        replace(ARCHIVE, libraries=(replace(LIBRARY, path="lib/l.so"),)),
+        replace(ARCHIVE, libraries=(replace(LIBRARY, soname="l.so"),)),
+    ],
+    ids=["sha256", "inner", "license", "path", "soname"],
+)
+def test_another_archive_or_library_changes_its_layer_alone(pin: ArchivePin) -> None:
+    assert changed(OF_ARCHIVE, lambda lock: with_archives(lock, pin)) == {f"libraries.{ARCHIVE.id}"}
+
+
+@pytest.mark.parametrize(
+    "pin",
+    [
+        replace(ARCHIVE, publisher="somebody", path="elsewhere", file="x", size=1),
+        replace(ARCHIVE, libraries=tuple(replace(each, sha256=OTHER) for each in ARCHIVE.libraries)),
+    ],
+    ids=["place", "hash that became known"],
+)
+def test_where_an_archive_is_and_what_was_learned_of_it_changes_nothing(pin: ArchivePin) -> None:
+    assert not changed(OF_ARCHIVE, lambda lock: with_archives(lock, pin))

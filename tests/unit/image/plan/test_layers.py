@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core.memory_policy import ALL, GROWTH, HOOK, VARIABLE, MemoryPolicy, parse
 from envbuilder.core.versions import Release
@@ -25,6 +26,7 @@ from envbuilder.image.plan.layers import (
 from envbuilder.image.plan.plan import LayerKind, Plan
 from envbuilder.lock.lock import Lock, PackageGroup, PythonPin, ToolPin
 from tests.fakes.catalogs import good_lock
+from tests.fakes.vendor_archives import pin_of, with_archives
 from tests.unit.lock.locks import LOCKS
 
 LOCK = good_lock()
@@ -187,3 +189,10 @@ def test_the_title_of_the_interpreter_says_where_it_comes_from() -> None:
     assert system is not None
     assert archive.title.startswith("Python 3.8.18 from an archive")
     assert system.title.startswith("Python 3.8 from the OS")
+
+
+def test_each_archive_has_a_layer_in_the_order_of_the_lock() -> None:
+    pins = [pin_of(name.encode(), ArchiveFormat.TAR_GZIP, name=name) for name in ("cudnn-7.0", "cuda-9.0")]
+    layers = planned(with_archives(LOCK, *pins)).of(LayerKind.LIBRARIES)
+    assert [layer.id for layer in layers] == ["libraries.cudnn-7.0", "libraries.cuda-9.0"]
+    assert [layer.archives for layer in layers] == [(pin,) for pin in pins]

@@ -37,7 +37,7 @@ def out_of(folder: Path, tree: Mapping[str, Content], **libraries: str) -> dict[
 
 
 @EVERY_FORMAT
-def test_libraries_and_the_licence_come_out_of_each_format_unmodified(tmp_path: Path, kind: ArchiveFormat) -> None:
+def test_libraries_and_the_license_come_out_of_each_format_unmodified(tmp_path: Path, kind: ArchiveFormat) -> None:
     content = archive_of(kind)
     found = taken(tmp_path, content, pin_of(content, kind))
 
@@ -136,12 +136,12 @@ def test_a_missing_inner_run_file_is_named_with_those_that_are_there(tmp_path: P
         taken(tmp_path, content, pin_of(content, ArchiveFormat.MAKESELF_NESTED))
 
 
-def test_the_licence_is_found_by_its_name_if_it_moved(tmp_path: Path) -> None:
+def test_the_license_is_found_by_its_name_if_it_moved(tmp_path: Path) -> None:
     content = archive_of(TAR)
     assert taken(tmp_path, content, pin_of(content, TAR, eula="EULA.txt"))["EULA.txt"].file == "doc/EULA.txt"
 
 
-def test_an_archive_without_its_licence_is_refused(tmp_path: Path) -> None:
+def test_an_archive_without_its_license_is_refused(tmp_path: Path) -> None:
     content = archive_of(TAR)
     with pytest.raises(VerificationFailed, match="does not contain LICENSE"):
         taken(tmp_path, content, pin_of(content, TAR, eula="LICENSE"))

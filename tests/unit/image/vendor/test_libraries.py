@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from envbuilder.catalog.archives import ArchiveFormat
-from envbuilder.core import units
-from envbuilder.core.errors import UsageError, VerificationFailed
-from envbuilder.image.vendor.libraries import VendorArchives
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.vendor.placement import library_links
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.oci.store import Store
 from tests.fakes.run_files import EULA
-from tests.fakes.vendor_archives import LIBRARY, archive_of, pin_of, sha256
+from tests.fakes.vendor_archives import LIBRARY, Shelf, archive_of, pin_of, sha256
 
 KIND = ArchiveFormat.MAKESELF_NESTED
 CONTENT = archive_of(KIND)
@@ -24,36 +19,13 @@ PIN = pin_of(CONTENT, KIND)
 HASHES = {"libx.so.9.0": sha256(LIBRARY), "liby.so.9.0": sha256(LIBRARY[::-1])}
 
 
-@dataclass(kw_only=True)
-class Shelf:
-    """Archives of a publisher."""
-
-    store: Store
-    archives: dict[str, bytes]
-    accepted: bool = True
-    fetched: list[str] = field(default_factory=list)
-
-    def require_accepted(self, pin: ArchivePin) -> None:
-        if not self.accepted:
-            raise UsageError(f"the licence of {pin.id} was not accepted")
-
-    def fetch(self, pin: ArchivePin, progress: Callable[[int, int], None]) -> None:
-        self.fetched.append(pin.id)
-        self.store.put(self.archives[pin.id])
-        progress(pin.size, pin.size)
-
-
 @pytest.fixture
 def shelf(tmp_path: Path) -> Shelf:
     return Shelf(store=Store(folder=tmp_path / "store"), archives={PIN.id: CONTENT})
 
 
-def vendor(shelf: Shelf, told: list[str] | None = None) -> VendorArchives:
-    return VendorArchives(store=shelf.store, files=shelf, progress=(told if told is not None else []).append)
-
-
 def test_the_files_of_an_archive_have_their_places_in_the_image(shelf: Shelf) -> None:
-    found = vendor(shelf).libraries(PIN)
+    found = shelf.libraries().libraries(PIN)
     assert {each.path: shelf.store.read(each.digest) for each in found} == {
         "usr/lib/x86_64-linux-gnu/libx.so.9.0": LIBRARY,
         "usr/lib/x86_64-linux-gnu/liby.so.9.0.1": LIBRARY[::-1],
@@ -63,23 +35,23 @@ def test_the_files_of_an_archive_have_their_places_in_the_image(shelf: Shelf) ->
 
 
 def test_an_archive_is_opened_once(shelf: Shelf) -> None:
-    first = vendor(shelf).libraries(PIN)
+    first = shelf.libraries().libraries(PIN)
     shelf.store.remove(f"sha256:{PIN.sha256}")
-    assert vendor(shelf).missing([PIN]) == ()
-    assert vendor(shelf).libraries(PIN) == first
+    assert shelf.libraries().missing([PIN]) == ()
+    assert shelf.libraries().libraries(PIN) == first
     assert shelf.fetched == [PIN.id]
 
 
 def test_an_archive_is_missing_until_it_or_its_libraries_are_there(shelf: Shelf) -> None:
-    assert vendor(shelf).missing([PIN]) == (PIN,)
+    assert shelf.libraries().missing([PIN]) == (PIN,)
     shelf.store.put(CONTENT)
-    assert vendor(shelf).missing([PIN]) == ()
+    assert shelf.libraries().missing([PIN]) == ()
 
 
 def test_a_library_that_was_removed_is_taken_out_again(shelf: Shelf) -> None:
-    vendor(shelf).libraries(PIN)
+    shelf.libraries().libraries(PIN)
     shelf.store.remove(f"sha256:{sha256(LIBRARY)}")
-    assert len(vendor(shelf).libraries(PIN)) == 3
+    assert len(shelf.libraries().libraries(PIN)) == 3
 
 
 def test_further_libraries_of_an_archive_are_recorded_beside_the_first(shelf: Shelf) -> None:
@@ -87,27 +59,27 @@ def test_further_libraries_of_an_archive_are_recorded_beside_the_first(shelf: Sh
         pin_of(CONTENT, KIND, libraries={name: path})
         for name, path in (("libx.so.9.0", "lib64/libx.so.9.0"), ("liby.so.9.0", "lib64/liby.so.9.0.1"))
     )
-    vendor(shelf).libraries(one)
-    vendor(shelf).libraries(other)
+    shelf.libraries().libraries(one)
+    shelf.libraries().libraries(other)
     shelf.store.remove(f"sha256:{PIN.sha256}")
-    assert len(vendor(shelf).libraries(PIN)) == 3
+    assert len(shelf.libraries().libraries(PIN)) == 3
 
 
 def test_a_modified_record_is_not_believed(shelf: Shelf) -> None:
-    vendor(shelf).libraries(PIN)
+    shelf.libraries().libraries(PIN)
     record = shelf.store.folder / f"archives/{PIN.sha256}.json"
     record.write_text(record.read_text().replace(sha256(LIBRARY), sha256(EULA)))
-    assert {each.digest for each in vendor(shelf).libraries(PIN)} >= {f"sha256:{sha256(LIBRARY)}"}
+    assert {each.digest for each in shelf.libraries().libraries(PIN)} >= {f"sha256:{sha256(LIBRARY)}"}
 
 
 def test_libraries_of_known_hash_come_from_another_archive(shelf: Shelf) -> None:
     wheel = archive_of(ArchiveFormat.WHEEL)
     of_wheel = pin_of(wheel, ArchiveFormat.WHEEL, name="cntk-gpu", eula="")
     shelf.archives[of_wheel.id] = wheel
-    vendor(shelf).libraries(of_wheel)
+    shelf.libraries().libraries(of_wheel)
     known = pin_of(CONTENT, KIND, hashes=HASHES, eula="")
-    assert vendor(shelf).missing([known]) == ()
-    assert [each.path for each in vendor(shelf).libraries(known)] == [
+    assert shelf.libraries().missing([known]) == ()
+    assert [each.path for each in shelf.libraries().libraries(known)] == [
         "usr/lib/x86_64-linux-gnu/libx.so.9.0",
         "usr/lib/x86_64-linux-gnu/liby.so.9.0.1",
     ]
@@ -115,23 +87,6 @@ def test_libraries_of_known_hash_come_from_another_archive(shelf: Shelf) -> None
 
 
 def test_a_recorded_library_with_another_hash_than_the_lock_stops_the_build(shelf: Shelf) -> None:
-    vendor(shelf).libraries(PIN)
+    shelf.libraries().libraries(PIN)
     with pytest.raises(VerificationFailed, match="the lock has"):
-        vendor(shelf).libraries(pin_of(CONTENT, KIND, hashes={"libx.so.9.0": "0" * 64}))
-
-
-def test_a_licence_is_accepted_before_an_archive_is_fetched_or_opened(shelf: Shelf) -> None:
-    shelf.accepted = False
-    with pytest.raises(UsageError, match="not accepted"):
-        vendor(shelf).fetch(PIN)
-    shelf.store.put(CONTENT)
-    with pytest.raises(UsageError, match="not accepted"):
-        vendor(shelf).libraries(PIN)
-    assert not shelf.fetched
-
-
-def test_what_is_needed_on_disk_is_stated_before_the_download(shelf: Shelf) -> None:
-    told: list[str] = []
-    vendor(shelf, told).fetch(PIN)
-    size = "and the size of the 2 libraries in it; the rest is not unpacked"
-    assert told == [f"fetching cuda-9.0.176-runfile: {units.size(len(CONTENT))} on disk, {size}"]
+        shelf.libraries().libraries(pin_of(CONTENT, KIND, hashes={"libx.so.9.0": "0" * 64}))

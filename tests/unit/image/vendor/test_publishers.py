@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat, Publisher, WrongHash
-from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core import units
+from envbuilder.core.errors import LicenseNotAccepted, SourceUnreachable, VerificationFailed
 from envbuilder.core.http.retries import Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.image.vendor.publishers import Publishers
@@ -58,6 +59,7 @@ def publishers(store: Store, place: str = "", **changed: object) -> Publishers:
         store=store,
         web=Web({}),
         index=NoIndex(),
+        progress=lambda _line: None,
         pacing=Pacing(pause=lambda _seconds: None),
     )
     return replace(plain, **changed)  # type: ignore[arg-type]
@@ -100,10 +102,11 @@ def test_a_download_that_stopped_half_way_is_resumed(server: Server, store: Stor
 
 
 def test_another_run_continues_where_the_last_one_gave_up(server: Server, store: Store) -> None:
-    server.cuts = 5
+    server.cuts = 99
     with pytest.raises(SourceUnreachable, match="the connection"):
         publishers(store, server.address).fetch(PIN, silent)
     server.asked.clear()
+    server.cuts = 0
     publishers(store, server.address).fetch(PIN, silent)
     assert server.asked[0][1] > len(CONTENT) // 2
     assert store.read(f"sha256:{PIN.sha256}") == CONTENT
@@ -167,16 +170,17 @@ def test_a_wheel_is_found_on_the_index(server: Server, store: Store) -> None:
     assert store.has(f"sha256:{PIN.sha256}")
 
 
-def test_a_licence_that_was_not_accepted_is_named_with_its_text(store: Store) -> None:
-    with pytest.raises(UsageError, match=r"https://nvidia\.example/eula") as raised:
-        publishers(store, accepted=False).require_accepted(PIN)
-    assert "--accept-nvidia-eula" in raised.value.hint
+def test_a_license_is_accepted_before_anything_is_fetched(server: Server, store: Store) -> None:
+    with pytest.raises(LicenseNotAccepted, match=r"https://nvidia\.example/eula"):
+        publishers(store, server.address, accepted=False).fetch(PIN, silent)
+    assert not server.asked
 
 
-def test_a_publisher_without_a_licence_needs_no_acceptance(store: Store) -> None:
-    publishers(store, accepted=False).require_accepted(replace(PIN, publisher="pypi"))
-
-
-def test_an_unknown_publisher_is_refused(store: Store) -> None:
-    with pytest.raises(UsageError, match="unknown to this envbuilder"):
-        publishers(store).require_accepted(replace(PIN, publisher="somebody"))
+def test_what_an_archive_takes_on_disk_is_stated_before_it_is_fetched(store: Store) -> None:
+    told: list[str] = []
+    with pytest.raises(SourceUnreachable):
+        publishers(store, offline=True, progress=told.append).fetch(PIN, silent)
+    size = units.size(len(CONTENT))
+    assert told == [
+        f"fetching {PIN.file}: it takes {size} on disk, and its 2 libraries their own size; the rest is not unpacked"
+    ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.lock.resolve.apt_mirrors import apt_sources, debian_mirror
+from envbuilder.catalog.environments import BaseKind
+from envbuilder.lock.resolve.apt_mirrors import apt_sources, host_mirror
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ from envbuilder.lock.resolve.apt_mirrors import apt_sources, debian_mirror
     ],
 )
 def test_the_archive_is_read(text: str) -> None:
-    assert debian_mirror([text]) == "http://mirror.example/debian"
+    assert host_mirror([text], BaseKind.DEBIAN) == "http://mirror.example/debian"
 
 
 @pytest.mark.parametrize(
@@ -39,12 +40,12 @@ def test_the_archive_is_read(text: str) -> None:
     ],
 )
 def test_a_host_without_a_debian_archive_has_none(texts: list[str]) -> None:
-    assert debian_mirror(texts) == ""
+    assert host_mirror(texts, BaseKind.DEBIAN) == ""
 
 
 def test_the_first_file_with_an_archive_counts() -> None:
     texts = ["# nothing\n", "URIs: http://one.example/debian\n", "deb http://two.example/debian bookworm main\n"]
-    assert debian_mirror(texts) == "http://one.example/debian"
+    assert host_mirror(texts, BaseKind.DEBIAN) == "http://one.example/debian"
 
 
 def test_what_is_written_for_a_base_has_its_suite_and_updates() -> None:
@@ -53,4 +54,10 @@ def test_what_is_written_for_a_base_has_its_suite_and_updates() -> None:
         "deb http://mirror.example/debian bookworm main contrib\n"
         "deb http://mirror.example/debian bookworm-updates main contrib\n"
     )
-    assert debian_mirror([text]) == "http://mirror.example/debian"
+    assert host_mirror([text], BaseKind.DEBIAN) == "http://mirror.example/debian"
+
+
+def test_the_archive_of_ubuntu_is_another_one() -> None:
+    texts = ["deb http://mirror.example/debian bookworm main\n", "URIs: http://mirror.example/ubuntu/\n"]
+    assert host_mirror(texts, BaseKind.UBUNTU) == "http://mirror.example/ubuntu"
+    assert host_mirror(texts[:1], BaseKind.UBUNTU) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 from hypothesis import given
@@ -26,6 +27,12 @@ SHARED = (
 
 def groups(pins: tuple[PackagePin, ...]) -> dict[str, str]:
     return {pin.name: pin.group.value for pin in pins}
+
+
+def test_packages_without_a_wheel_for_one_interpreter_are_built_on_its_base_only() -> None:
+    row, choice = replace(ROW, source_builds=("gast",)), replace(DEBIAN, source_builds=("termcolor",))
+    assert row_request(row, choice).source_builds == ("gast", "termcolor")
+    assert row_request(row, DEBIAN).source_builds == ("gast",)
 
 
 def test_a_row_is_asked_for_with_its_libraries_additions_and_bounds() -> None:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import lzma
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -20,6 +20,7 @@ from envbuilder.core.http.credentials import Logins, with_login
 from envbuilder.core.http.retries import Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.distributions import DEBIAN, UBUNTU, Distribution
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
@@ -66,6 +67,7 @@ class Mirror:
         content: bytes | None = None,
         unpacked: int | None = None,
         key: Key = KEY,
+        label: str = "",
     ) -> Path:
         """Write a suite as of a time; gives the path of its list."""
         text = "\n".join(paragraphs).encode()
@@ -82,7 +84,8 @@ class Mirror:
         md5 = f"MD5Sum:\n {'0' * 32} 1 {path}\n"
         archive, code = names
         release = (
-            f"Suite: {archive or 'oldstable'}\nCodename: {code or suite}\nDate: {written(date)}\n"
+            (f"Label: {label}\n" if label else "")
+            + f"Suite: {archive or 'oldstable'}\nCodename: {code or suite}\nDate: {written(date)}\n"
             + (f"Valid-Until: {written(until)}\n" if until else "")
             + f"Acquire-By-Hash: yes\n{md5}SHA256:\n{listed}SHA512:\n x 1 {path}\n"
         )
@@ -95,16 +98,17 @@ class Mirror:
         self.publish("bookworm-updates", date=date)
         self.publish("bookworm-security", root="debian-security", date=date)
 
-    def archive(self) -> DebianArchive:
-        """How we see it."""
+    def archive(self, *roots: str, distribution: Distribution = DEBIAN) -> DebianArchive:
+        """How we see it, or the archives in some directories of it."""
         keyring = self.folder / "keys.gpg"
         keyring.write_bytes(KEY.public)
         return DebianArchive(
-            mirror=f"file://{self.folder}/debian",
+            mirrors=tuple(f"file://{self.folder}/{root}" for root in roots or (distribution.kind.value,)),
+            distribution=distribution,
             store=Store(folder=self.folder / "store"),
             web=Web({}),
             seen=SeenReleases(self.folder / "seen"),
-            keyring=Keyring(file=keyring),
+            keyring=Keyring(named=keyring, distribution=distribution),
             allow_expired=self.allow_expired,
             progress=self.notices.append,
             clock=lambda: self.now,
@@ -229,8 +233,8 @@ def test_updates_and_security_updates_count(mirror: Mirror) -> None:
     found = {name: package.file for name in ("toy", "other") if (package := mirror.index().find(name))}
     assert found == {"toy": "security:pool/toy_1.0+deb12u1.deb", "other": "pool/other_2.0.deb"}
     archive = mirror.archive()
-    assert archive.address(found["toy"]) == f"{archive.mirror}-security/pool/toy_1.0+deb12u1.deb"
-    assert archive.address(found["other"]) == f"{archive.mirror}/pool/other_2.0.deb"
+    assert archive.addresses(found["toy"]) == (f"file://{mirror.folder}/debian-security/pool/toy_1.0+deb12u1.deb",)
+    assert archive.addresses(found["other"]) == (f"file://{mirror.folder}/debian/pool/other_2.0.deb",)
 
 
 def test_only_the_components_that_were_asked_for_are_read(mirror: Mirror) -> None:
@@ -269,8 +273,10 @@ def test_a_list_that_its_suite_does_not_name_is_refused(mirror: Mirror, replaced
     ("content", "told"),
     [
         (b"no xz", "cannot be unpacked"),
-        (lzma.compress(b"half")[:-8], "not one complete stream"),
-        (lzma.compress(b"one") + lzma.compress(b"two"), "not one complete stream"),
+        (lzma.compress(b"half")[:-8], "it ends early"),
+        (lzma.compress(b"one") + b"junk", "cannot be unpacked"),
+        (lzma.compress(b"") * 9, "it has more than 8 streams"),
+        (lzma.compress(bytes(600)) * 2, "is larger than 1000 bytes"),
         (lzma.compress(bytes(5_000_000)), "is larger than 1000 bytes"),
     ],
 )
@@ -325,8 +331,8 @@ def test_a_suite_that_is_not_there_is_said_at_once(mirror: Mirror) -> None:
 )
 def test_an_address_that_is_none_is_refused_without_its_credentials(mirror: Mirror, address: str) -> None:
     known = mirror.archive()
-    archive = DebianArchive(mirror=address, store=known.store, web=Web({}), seen=known.seen, keyring=known.keyring)
-    with pytest.raises(SourceUnreachable, match="is no address of a Debian archive") as caught:
+    archive = DebianArchive(mirrors=(address,), store=known.store, web=Web({}), seen=known.seen, keyring=known.keyring)
+    with pytest.raises(SourceUnreachable, match="is no address of a package archive") as caught:
         archive.index("bookworm", ("main",))
     assert "secret" not in f"{caught.value} {caught.value.hint}"
 
@@ -374,7 +380,7 @@ def test_a_mirror_with_a_login_gets_it_also_after_a_redirect_on_its_origin(mirro
     mirror.complete(paragraph("toy"))
     with served(mirror.folder) as (place, asked):
         address = f"http://me:s3cret@{place}/debian"
-        archive = replace(mirror.archive(), mirror=address, web=Web({}, with_login(Logins(), address)))
+        archive = replace(mirror.archive(), mirrors=(address,), web=Web({}, with_login(Logins(), address)))
         assert archive.index("bookworm", ("main",)).find("toy")
     assert "/moved/debian-security/dists/bookworm-security/InRelease" in asked
     assert mirror.notices == []
@@ -383,7 +389,7 @@ def test_a_mirror_with_a_login_gets_it_also_after_a_redirect_on_its_origin(mirro
 @pytest.mark.parametrize("login", ["", "me:wr0ng@"])
 def test_a_refused_login_is_told_with_the_port_and_without_the_password(mirror: Mirror, login: str) -> None:
     with served(mirror.folder) as (place, asked):
-        archive = replace(mirror.archive(), mirror=f"http://{login}{place}/debian")
+        archive = replace(mirror.archive(), mirrors=(f"http://{login}{place}/debian",))
         with pytest.raises(SourceUnreachable, match="the server answers 401") as caught:
             archive.index("bookworm", ("main",))
     assert caught.value.message.startswith(f"http://{place}/debian/dists/bookworm/InRelease cannot be fetched")
@@ -399,3 +405,100 @@ def test_a_server_that_fails_is_not_a_missing_suite(mirror: Mirror) -> None:
     with pytest.raises(SourceUnreachable, match="cannot be fetched"):
         mirror.index()
     assert mirror.notices == []
+
+
+def test_a_list_may_consist_of_several_streams(mirror: Mirror) -> None:
+    mirror.complete()
+    text = paragraph("toy").encode()
+    mirror.publish("bookworm", content=lzma.compress(text) + lzma.compress(b""), unpacked=len(text))
+    assert mirror.index().find("toy")
+
+
+MOVED = ("old/debian", "old/debian-security")
+
+
+def moved(mirror: Mirror, *, key: Key = KEY) -> DebianArchive:
+    """A mirror without bookworm, and an archive of old suites that has it."""
+    mirror.publish("trixie")
+    mirror.publish("bookworm", paragraph("toy"), root=MOVED[0], key=key)
+    mirror.publish("bookworm-security", paragraph("toy", "1.1"), root=MOVED[1], key=key)
+    return mirror.archive("debian", "old/debian")
+
+
+def test_a_suite_that_has_moved_is_taken_from_the_next_archive(mirror: Mirror) -> None:
+    archive = moved(mirror)
+    index = archive.index("bookworm", ("main",))
+    found = index.find("toy")
+    assert found is not None
+    assert (found.file, index.missing) == ("security:pool/toy_1.1.deb", ("bookworm-updates",))
+    assert archive.addresses(found.file) == (
+        f"file://{mirror.folder}/debian-security/pool/toy_1.1.deb",
+        f"file://{mirror.folder}/old/debian-security/pool/toy_1.1.deb",
+    )
+
+
+def test_a_forged_suite_does_not_choose_the_next_archive(mirror: Mirror) -> None:
+    archive = moved(mirror)
+    mirror.publish("bookworm", paragraph("toy"), key=Key(created=1))
+    with pytest.raises(VerificationFailed, match="is not signed by a key of"):
+        archive.index("bookworm", ("main",))
+
+
+def test_an_archive_that_fails_is_passed_over_if_the_next_one_has_the_suite(mirror: Mirror) -> None:
+    archive = moved(mirror)
+    (mirror.folder / "debian" / "dists" / "bookworm" / "InRelease").mkdir(parents=True)
+    assert archive.index("bookworm", ("main",)).find("toy")
+    broken = mirror.folder / "old" / "debian" / "dists" / "bookworm" / "InRelease"
+    broken.unlink()
+    with pytest.raises(SourceUnreachable, match=r"/debian/dists/bookworm/InRelease cannot be fetched"):
+        archive.index("bookworm", ("main",))
+
+
+OLD = ("oldoldstable", "buster")
+
+
+def test_security_updates_of_suites_before_bullseye_have_a_directory_of_their_own(mirror: Mirror) -> None:
+    mirror.publish("buster", paragraph("toy"))
+    mirror.publish(
+        "buster/updates", paragraph("toy", "1.1"), root="debian-security", names=OLD, label="Debian-Security"
+    )
+    index = mirror.archive().index("buster", ("main",))
+    found = index.find("toy")
+    assert found is not None
+    assert (found.file, index.missing) == ("security:pool/toy_1.1.deb", ("buster-updates",))
+
+
+def test_the_suite_itself_does_not_pass_for_its_security_updates(mirror: Mirror) -> None:
+    mirror.publish("buster", paragraph("toy"))
+    mirror.publish("buster/updates", paragraph("toy"), root="debian-security", names=OLD, label="Debian")
+    with pytest.raises(VerificationFailed, match=r"instead of buster \(Debian-Security\)"):
+        mirror.archive().index("buster", ("main",))
+
+
+def test_ubuntu_has_its_security_updates_in_the_same_archive(mirror: Mirror) -> None:
+    for suite, version in (("bionic", "1.0"), ("bionic-updates", "1.1"), ("bionic-security", "1.2")):
+        mirror.publish(suite, paragraph("toy", version), root="ubuntu", names=(suite, "bionic"), until=None)
+    archive = mirror.archive(distribution=UBUNTU)
+    index = archive.index("bionic", ("main",))
+    found = index.find("toy")
+    assert found is not None
+    assert (found.file, index.missing) == ("pool/toy_1.2.deb", ())
+    assert archive.addresses(found.file) == (f"file://{mirror.folder}/ubuntu/pool/toy_1.2.deb",)
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        lambda mirror: mirror.publish("bionic", root="ubuntu", key=Key(created=1)),
+        lambda mirror: mirror.publish("bionic", root="ubuntu", content=b"no xz"),
+        lambda mirror: mirror.publish("bionic", root="ubuntu", names=("focal", "focal")),
+        lambda mirror: mirror.publish("bionic", root="ubuntu", until=NOW - timedelta(hours=1)),
+        lambda mirror: mirror.publish("focal", root="ubuntu"),
+    ],
+)
+def test_errors_about_ubuntu_name_the_options_for_ubuntu(mirror: Mirror, break_it: Callable[[Mirror], Path]) -> None:
+    break_it(mirror)
+    with pytest.raises((VerificationFailed, SourceUnreachable)) as caught:
+        mirror.archive(distribution=UBUNTU).index("bionic", ("main",))
+    assert "--ubuntu-mirror URL" in caught.value.hint
+    assert "--debian" not in caught.value.hint

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from envbuilder.core.errors import EnvbuilderError, ToolMissing, UsageError, VerificationFailed
-from envbuilder.image.base.deb.signatures import KEYRING, Keyring, rsa_bits
+from envbuilder.image.base.deb.distributions import DEBIAN, UBUNTU
+from envbuilder.image.base.deb.signatures import Keyring, rsa_bits
 from tests.fakes.debian_keys import WEAK, Key, signed
 
 TEXT = "Suite: stable\n- dashed\nCodename: bookworm"
@@ -18,7 +20,7 @@ OTHER = Key(created=1_650_000_000)
 def keyring(tmp_path: Path, *keys: Key) -> Keyring:
     file = tmp_path / "debian.gpg"
     file.write_bytes(b"".join(key.public for key in keys))
-    return Keyring(file=file)
+    return Keyring(named=file)
 
 
 def refusal(tmp_path: Path, document: bytes, *keys: Key) -> EnvbuilderError:
@@ -95,17 +97,24 @@ def test_bytes_that_are_no_text_are_checked_as_they_are(tmp_path: Path) -> None:
 
 def test_without_a_keyring_nothing_is_believed_and_the_package_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolMissing, match="install the package debian-archive-keyring") as caught:
-        Keyring(file=tmp_path / "none.gpg").opened(signed(TEXT, GOOD), "bookworm")
+        Keyring(distribution=replace(DEBIAN, keyring=tmp_path / "none.gpg")).opened(signed(TEXT, GOOD), "bookworm")
     assert "apt-get install gpgv debian-archive-keyring" in caught.value.hint
     with pytest.raises(ToolMissing) as caught:
-        Keyring(file=tmp_path, named=True).opened(signed(TEXT, GOOD), "bookworm")
+        Keyring(named=tmp_path).opened(signed(TEXT, GOOD), "bookworm")
     assert caught.value.hint == "specify a readable keyring: --debian-keyring FILE"
+
+
+def test_the_keyring_of_ubuntu_has_its_own_package_and_option(tmp_path: Path) -> None:
+    with pytest.raises(ToolMissing, match="install the package ubuntu-keyring") as caught:
+        Keyring(distribution=replace(UBUNTU, keyring=tmp_path / "none.gpg")).opened(signed(TEXT, GOOD), "bionic")
+    assert "--ubuntu-keyring FILE" in caught.value.hint
+    assert Keyring(distribution=UBUNTU).file.name == "ubuntu-archive-keyring.gpg"
 
 
 def test_without_gpgv_and_sqv_nothing_is_believed_and_the_package_is_named(tmp_path: Path) -> None:
     known = keyring(tmp_path, GOOD)
     with pytest.raises(ToolMissing, match="gpgv and sqv are missing"):
-        Keyring(file=known.file, path=str(tmp_path)).opened(signed(TEXT, GOOD), "bookworm")
+        Keyring(named=known.file, path=str(tmp_path)).opened(signed(TEXT, GOOD), "bookworm")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +126,7 @@ def test_where_gpgv_is_missing_sqv_decides(tmp_path: Path, said: str, *, believe
     asked = f'[ "$1 $2" = "--keyring {tmp_path}/debian.gpg" ] && [ -s "$3" ] && [ -s "$4" ] || exit 2'
     program.write_text(f"#!/bin/sh\n{asked}\n{said}\n")
     program.chmod(0o755)
-    known = Keyring(file=keyring(tmp_path, GOOD).file, path=str(tmp_path))
+    known = Keyring(named=keyring(tmp_path, GOOD).file, path=str(tmp_path))
     if believed:
         assert known.opened(signed(TEXT, GOOD), "bookworm") == TEXT
     else:
@@ -135,12 +144,12 @@ def test_a_keyring_of_another_form_is_refused_with_the_command_that_converts_it(
     file = tmp_path / "keys.asc"
     file.write_bytes(content)
     with pytest.raises(UsageError, match="binary form") as caught:
-        Keyring(file=file).opened(signed(TEXT, GOOD), "bookworm")
+        Keyring(named=file).opened(signed(TEXT, GOOD), "bookworm")
     assert command in caught.value.hint
 
 
 def test_the_keys_of_the_distribution_are_those_in_use_only() -> None:
-    assert KEYRING.name == "debian-archive-keyring.gpg"
+    assert Keyring().file.name == "debian-archive-keyring.gpg"
 
 
 def test_lengths_of_keys_are_read_from_packets_of_both_formats() -> None:

@@ -22,8 +22,8 @@ from tests.fakes.site_packages import (
     install,
     install_tensorflow,
 )
-from tests.unit.incontainer.interpreters import interpreters
-from tests.unit.incontainer.joined import probe_file
+from tests.interpreters.interpreters import interpreters
+from tests.interpreters.joined import probe_file
 
 PYTHONS = interpreters()
 # The code as the probe runs it, without the parts that take seconds.

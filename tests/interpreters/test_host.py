@@ -17,8 +17,8 @@ from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.host import HostFacts
 from envbuilder.diagnostics.probe.decoding import decode
 from tests.fakes.cuda_libraries import compile_fake
-from tests.unit.incontainer.interpreters import interpreters
-from tests.unit.incontainer.joined import probe_command
+from tests.interpreters.interpreters import interpreters
+from tests.interpreters.joined import probe_command
 
 # The probe has no annotations.
 host: Any = importlib.import_module("envbuilder.incontainer.probe.host")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.core.memory_policy import parse
-from tests.unit.incontainer.tensorflows import libcuda, run, write
+from tests.interpreters.tensorflows import libcuda, run, write
 
 GIB = 1 << 30
 MODULE = import_module("envbuilder.incontainer.memory_hook")

@@ -15,8 +15,8 @@ import pytest
 from envbuilder.diagnostics.facts.facts import Seen
 from envbuilder.diagnostics.probe.decoding import decode
 from tests.fakes.cuda_libraries import STACK, compile_fake, compile_stack
-from tests.unit.incontainer.interpreters import interpreters
-from tests.unit.incontainer.joined import probe_command
+from tests.interpreters.interpreters import interpreters
+from tests.interpreters.joined import probe_command
 
 PYTHONS = interpreters()
 OPERATIONS = ("memory", "matmul", "convolution", "speed")

@@ -20,9 +20,9 @@ from envbuilder.diagnostics.checks.results import Tier
 from envbuilder.diagnostics.checks.table import CHECKS, checks_for
 from envbuilder.diagnostics.facts.facts import Seen, Unseen
 from envbuilder.diagnostics.probe.decoding import decode
+from tests.interpreters.interpreters import interpreters
+from tests.interpreters.joined import probe_command, probe_file
 from tests.unit.diagnostics.checks.expectations import TF_2_20
-from tests.unit.incontainer.interpreters import interpreters
-from tests.unit.incontainer.joined import probe_command, probe_file
 
 PROBE = probe_file()
 PYTHONS = interpreters()

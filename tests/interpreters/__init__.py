@@ -1,0 +1,1 @@
+"""The code that runs inside images, started by every Python of this machine."""
