@@ -52,7 +52,7 @@ test: engine ## All tests: unit, contract, golden, repo, and e2e with a real eng
 	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest $(GROUPED) tests/contract tests/e2e
 
 .PHONY: unit
-unit: setup ## Tests that need neither engine nor network
+unit: setup ## Unit, golden, repository tests and doctests, and the probe in every Python: no engine, no network
 	.ci/test-tools
 	$(BIN)/pytest $(PARALLEL) $(UNIT)
 
@@ -62,7 +62,7 @@ unit-pythons: setup ## Unit tests that depend on the interpreter, with the oldes
 	.ci/unit-pythons
 
 .PHONY: fuzz
-fuzz: setup ## Try new damaged inputs on all parsers of outside data, SECONDS in all (default: 60)
+fuzz: setup ## Try new damaged inputs on each parser of outside data, SECONDS in all (60); finds go into tests/fuzz/corpus/
 	ENVBUILDER_FUZZ_SECONDS=$(SECONDS) $(BIN)/pytest $(PARALLEL) tests/fuzz
 
 .PHONY: e2e

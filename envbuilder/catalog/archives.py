@@ -89,6 +89,11 @@ class VendorArchive:
         """Relative paths of the file in a directory that stands for its publisher."""
         return (self.file, self.path) if self.path else (self.file,)
 
+    @property
+    def is_unconfirmed(self) -> bool:
+        """True if the sha256 has one source only, and nobody opened the archive to measure its libraries."""
+        return self.agreeing == 1 and not all(library.sha256 for library in self.libraries)
+
     def library(self, soname: str) -> ArchivedLibrary | None:
         """Return the library with this soname; None if the archive has none."""
         return next((library for library in self.libraries if library.soname == soname), None)

@@ -124,6 +124,8 @@ class _Obstacle:
     reason: str
     hint: str
     command: str = ""
+    is_for_build: bool = False
+    """Whether a build with its options may overcome it, without another command before."""
 
 
 def buildable(row: Environment, inventory: Inventory) -> Buildable:
@@ -143,6 +145,7 @@ def each_base(row: Environment, inventory: Inventory) -> tuple[Buildable, ...]:
 def on_base(row: Environment, choice: BaseChoice, inventory: Inventory) -> Buildable:
     """Return the buildability of an environment on one base."""
     obstacles = tuple(_obstacles(choice, inventory))
+    before = [obstacle for obstacle in obstacles if not obstacle.is_for_build]
     worst = max(obstacles, key=lambda obstacle: obstacle.verdict.rank, default=None)
     return Buildable(
         environment=row.id,
@@ -150,7 +153,7 @@ def on_base(row: Environment, choice: BaseChoice, inventory: Inventory) -> Build
         verdict=worst.verdict if worst else Buildability.YES,
         reasons=tuple(obstacle.reason for obstacle in obstacles),
         hint=worst.hint if worst else "",
-        command=worst.command if worst and len(obstacles) == 1 else "",
+        command=before[0].command if len(before) == 1 else "",
     )
 
 
@@ -253,12 +256,13 @@ def _archive_obstacles(archives: tuple[VendorArchive, ...], inventory: Inventory
         each for each in archives if each.format is not ArchiveFormat.WHEEL and each.id not in inventory.archives
     ]
     publishers = " and ".join(sorted({each.publisher for each in missing}))
-    accept = ", and NVIDIA's license of their libraries must be accepted" if licensed else ""
+    accept = ", and NVIDIA's license of the libraries must be accepted" if licensed else ""
     option = " with --accept-nvidia-eula" if licensed else ""
     if missing:
         names = " and ".join(each.id for each in missing)
         yield _Obstacle(
             verdict=Buildability.UNKNOWN,
+            is_for_build=True,
             reason=f"{names} must be downloaded from {publishers}, which may not be reachable from here{accept}",
             hint=f"build it{option} where the publisher can be reached, or name a directory or a mirror that has the "
             "archives: --publisher NAME=PLACE",
@@ -266,6 +270,7 @@ def _archive_obstacles(archives: tuple[VendorArchive, ...], inventory: Inventory
     elif licensed:
         yield _Obstacle(
             verdict=Buildability.UNKNOWN,
+            is_for_build=True,
             reason=f"NVIDIA's license of the libraries in {' and '.join(licensed)} has not been accepted",
             hint="read the license, then build with --accept-nvidia-eula",
         )

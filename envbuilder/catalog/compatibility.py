@@ -14,9 +14,8 @@ from envbuilder.catalog.cuda import Coverage, CudaFacts
 from envbuilder.catalog.driver_reasons import driver_reasons
 from envbuilder.catalog.driver_requirements import DriverNeed, need_of
 from envbuilder.catalog.environments import BaseChoice, Environment
-from envbuilder.catalog.gpu_names import capability_of, is_sold_with_arm
 from envbuilder.catalog.gpu_reasons import code_reasons, gpu_label, on
-from envbuilder.catalog.machine import Host, HostGpu
+from envbuilder.catalog.machine import Host, HostGpu, capability_of, is_sold_with_arm
 from envbuilder.catalog.verdicts import (
     Aspect,
     Compatibility,

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from envbuilder.catalog.coverage import GpuSupport
 from envbuilder.catalog.cuda import CudaFacts, ForwardCompatibility
 from envbuilder.catalog.driver_requirements import DriverBound, DriverNeed, DriverRule, driver_of, is_older, is_too_old
-from envbuilder.catalog.gpu_names import is_for_data_centers
 from envbuilder.catalog.gpu_reasons import gpu_label, on
-from envbuilder.catalog.machine import Host, HostGpu
+from envbuilder.catalog.machine import Host, HostGpu, is_for_data_centers
 from envbuilder.catalog.verdicts import Aspect, Fit, Reason, Rule, Stack
 from envbuilder.core.versions import Release
 

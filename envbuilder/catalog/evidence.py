@@ -7,8 +7,8 @@ from datetime import date
 from enum import StrEnum
 from typing import Annotated, ClassVar, TypeAlias
 
-from envbuilder.core.field_rules import Tagged
-from envbuilder.core.field_types import Digest, Sha256
+from envbuilder.core.field_rules import NotEmpty, Sorted, Tagged
+from envbuilder.core.field_types import Digest, LibraryName, Sha256
 
 
 class Grade(StrEnum):
@@ -18,6 +18,7 @@ class Grade(StrEnum):
     MEASURED = "measured"
     RESOLVED = "resolved"
     CPU = "cpu"
+    IMAGE_WITH_STAND_INS = "image-with-stand-ins"
     IMAGE = "image"
     GPU = "gpu"
 
@@ -111,6 +112,36 @@ class RanOnCpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltWithStandIns:
+    """The same as `BuiltImage`, with stand-ins in place of libraries that could not be fetched.
+
+    Attributes:
+        base: Id of the base.
+        python: Full version of the interpreter.
+        closure: Digest of the closure that was installed.
+        lock: Digest of the lock before its libraries were replaced.
+        stand_ins: Sonames of the replaced libraries, sorted; that of the driver if it was replaced for the run.
+        report: File under `evidence/reports/`.
+        when: The day.
+    """
+
+    grade: ClassVar[Grade] = Grade.IMAGE_WITH_STAND_INS
+    base: str
+    python: str
+    closure: Digest
+    lock: Digest
+    stand_ins: Annotated[tuple[LibraryName, ...], NotEmpty(), Sorted()]
+    report: str
+    when: date
+
+    def __str__(self) -> str:
+        return (
+            f"image on {self.base} with Python {self.python}: trained, saved and loaded, with stand-ins for "
+            f"{', '.join(self.stand_ins)} (lock {short(self.lock)}, {self.report})"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltImage:
     """An image in which TensorFlow was imported, trained, saved and loaded without a GPU.
 
@@ -167,7 +198,7 @@ class RanOnGpu:
 
 
 Evidence: TypeAlias = Annotated[
-    Documented | Measured | Resolved | RanOnCpu | BuiltImage | RanOnGpu,
+    Documented | Measured | Resolved | RanOnCpu | BuiltWithStandIns | BuiltImage | RanOnGpu,
     Tagged("grade", *(grade.value for grade in Grade)),
 ]
 """One proof that a row works."""

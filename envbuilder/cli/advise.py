@@ -12,9 +12,8 @@ from envbuilder.catalog.advise.recommend import advise, described
 from envbuilder.catalog.advise.version_ranges import release_of, spec_of
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.gpu_names import gpu_asked
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.catalog.machine import Host
+from envbuilder.catalog.machine import Host, gpu_asked
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.advice import answer_document, answer_text, asked_text, width

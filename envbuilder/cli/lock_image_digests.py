@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envbuilder.cli.output.watching import watched
-from envbuilder.core.errors import BuildFailed, DiskFull, SourceUnreachable, ToolFailed, UsageError
+from envbuilder.core.errors import BuildFailed, DiskFull, LicenseNotAccepted, SourceUnreachable, ToolFailed, UsageError
 from envbuilder.image.assemble import assemble
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
+from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, assembly_context
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.sources import accepts_nvidia_eula
 
-_LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError)
+_LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError, LicenseNotAccepted)
 """Errors that prevent computing the image on this machine, although the pins are right."""
 
 
@@ -43,12 +45,14 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
         records = context.records
         remembered = replace(records, shipped=lambda key: known.get(key) or records.shipped(key))
         try:
+            accepted = accepts_nvidia_eula(session.settings, sources)
+            refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
             with session.store.used():
                 [assembled] = assemble(
                     [lock], layer_format, replace(context, records=remembered), listener, digests_only=True
                 ).images
         except _LEFT_OUT as error:
-            reason = error.message.splitlines()[0]
+            reason = error.message.splitlines()[0].rstrip(":")
             session.progress(f"the lock does not name its image, which cannot be computed here: {reason}")
             return replace(lock, image=None)
     return assembled.lock

@@ -13,12 +13,14 @@ from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.cli.output.watching import watched
+from envbuilder.cli.prove_archives import ARCHIVE, prove_archives
+from envbuilder.core.errors import UsageError
 from envbuilder.curation.prove import Proven, prove
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.proof import ProofAdapters
 from envbuilder.wiring.session import Session
 
-_TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value]
+_TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value, ARCHIVE]
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
@@ -30,10 +32,16 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
     default=Grade.CPU.value,
     show_default=True,
     help="resolved: resolve the packages. cpu: run them in a virtual environment on this host. image, gpu: build and "
-    "validate the image.",
+    "validate the image. archive: fetch and open the vendor archives, and compare their libraries with the catalog.",
 )
 @click.option(
     "--pythons", metavar="DIR", multiple=True, type=_FOLDER, help="Directory of interpreters, searched before PATH."
+)
+@click.option(
+    "--stand-ins",
+    is_flag=True,
+    help="With --tier image: replace libraries of vendor archives that are not in the cache by compiled stand-ins; the "
+    "evidence names them.",
 )
 @click.option("--again", is_flag=True, help="Include environments whose evidence is still valid.")
 @click.option("--relock", is_flag=True, help="Resolve the bundled locks again.")
@@ -45,6 +53,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     pythons: tuple[Path, ...],
     sources: Sources,
     *,
+    stand_ins: bool,
     again: bool,
     relock: bool,
     as_json: bool,
@@ -57,7 +66,10 @@ def command(  # noqa: PLR0913  one parameter for each option
     here = command_settings()
     catalog = load_catalog(here.matrices)
     rows = matching(catalog, pattern)
-    grade = Grade(tier)
+    if tier == ARCHIVE:
+        prove_archives(here, catalog, rows, sources, as_json=as_json)
+        return
+    grade = _grade(tier, stand_ins=stand_ins)
     proven: list[Proven] = []
     with watched(here, f"prove-{tier}") as (listener, _):
         proving = ProofAdapters(Session(here, catalog, notice, listener=listener), sources, pythons)
@@ -78,6 +90,22 @@ def command(  # noqa: PLR0913  one parameter for each option
         raise click.exceptions.Exit(1)
 
 
+def _grade(tier: str, *, stand_ins: bool) -> Grade:
+    """Return the grade to prove.
+
+    Raises:
+        UsageError: Stand-ins were requested for a tier that builds no image, or that needs the real libraries.
+    """
+    if not stand_ins:
+        return Grade(tier)
+    if tier != Grade.IMAGE.value:
+        raise UsageError(
+            f"--stand-ins cannot be combined with --tier {tier}: only the image tier uses them",
+            hint="envbuilder catalog prove GLOB --tier image --stand-ins",
+        )
+    return Grade.IMAGE_WITH_STAND_INS
+
+
 def _tell(outcome: Proven, grade: Grade, place: str) -> None:
     row = outcome.row
     if outcome.reached is None:
@@ -86,9 +114,9 @@ def _tell(outcome: Proven, grade: Grade, place: str) -> None:
             if entry.grade is grade or entry.grade is Grade.RESOLVED:
                 click.echo(folded(f"  {entry.grade.value}: {entry.why}"))
         return
-    seen = next(entry for entry in reversed(row.evidence) if entry.grade is grade)
+    seen = next(entry for entry in reversed(row.evidence) if entry.grade is outcome.reached)
     note = "" if outcome.again else ", as recorded before"
-    click.echo(folded(f"{place} {row.id}: {grade.value}{note}: {seen}"))
+    click.echo(folded(f"{place} {row.id}: {outcome.reached.value}{note}: {seen}"))
 
 
 def _document(outcome: Proven) -> dict[str, object]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.archives import ArchiveUse, single_source
+from envbuilder.catalog.archives import ArchiveUse, VendorArchive, single_source
 from envbuilder.catalog.buildable import Inventory, on_base
 from envbuilder.catalog.coverage import support
 from envbuilder.catalog.cuda import CudaNeed
@@ -146,11 +146,13 @@ def _archive_line(catalog: Catalog, use: ArchiveUse) -> str:
     archive = use.archive
     publisher = catalog.archives.publisher(archive.publisher)
     title = publisher.title if publisher else archive.publisher
-    trust = (
-        f"its sha256 has {archive.agreeing} sources" if archive.agreeing > 1 else f"advisory: {single_source(archive)}"
-    )
+    trust = f"advisory: {single_source(archive)}" if archive.is_unconfirmed else _confirmed(archive)
     page = f"; license: {publisher.eula}" if publisher and publisher.eula else ""
     return f"{_joined(use.sonames)} out of {archive.id} from {title}; {trust}{page}"
+
+
+def _confirmed(archive: VendorArchive) -> str:
+    return f"its sha256 has {archive.agreeing} sources" if archive.agreeing > 1 else "its sha256 was measured"
 
 
 def _joined(values: tuple[object, ...]) -> str:

@@ -11,7 +11,16 @@ from typing import Protocol
 
 from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import BaseChoice, Environment
-from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved, Unproven
+from envbuilder.catalog.evidence import (
+    BuiltImage,
+    BuiltWithStandIns,
+    Evidence,
+    Grade,
+    RanOnCpu,
+    RanOnGpu,
+    Resolved,
+    Unproven,
+)
 from envbuilder.catalog.load.evidence import Proof, dump_proof
 from envbuilder.core.errors import EngineError, EnvbuilderError, ResolutionFailed, SourceUnreachable, ToolFailed
 from envbuilder.curation.proof.catalog_files import CatalogFiles
@@ -27,6 +36,10 @@ from envbuilder.lock.resolve.requests import build_request, row_request
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures, dump_closures, merged, request_digest
 
+_RUNS = (RanOnCpu, BuiltWithStandIns, BuiltImage, RanOnGpu)
+_ENOUGH = {Grade.IMAGE_WITH_STAND_INS: {Grade.IMAGE_WITH_STAND_INS, Grade.IMAGE}}
+"""Grades that answer a request, where it is not that grade alone."""
+
 
 class Environments(Protocol):
     """A maker of bare environments."""
@@ -41,7 +54,7 @@ class Environments(Protocol):
 
 
 class ImageProver(Protocol):
-    """Builds and validates the image of a row, and removes it."""
+    """Builds and validates the image of a row, and removes it; with stand-ins only for their grade."""
 
     def __call__(self, row: Environment, tier: Grade) -> tuple[Evidence, Report]:
         """Return the evidence and the report behind it.
@@ -93,7 +106,7 @@ class Proven:
 
     Attributes:
         row: The row with its evidence as it is now.
-        reached: The requested grade, if it is proven; None if it is not.
+        reached: The requested grade, or `image` where no stand-in was needed; None if it is not proven.
         again: True if anything was run for it; False if valid evidence existed.
     """
 
@@ -113,7 +126,7 @@ def prove(row: Environment, grade: Grade, ports: ProofPorts, *, again: bool = Fa
 
     Args:
         row: The row.
-        grade: `resolved`, `cpu`, `image` or `gpu`.
+        grade: `resolved`, `cpu`, `image-with-stand-ins`, `image` or `gpu`.
         ports: The ports.
         again: Also if the evidence exists and is valid.
         relock: Resolve anew instead of using the shipped closures.
@@ -146,11 +159,10 @@ def _keep(row: Environment, proof: Proof, grade: Grade, ports: ProofPorts, *, ra
         unproven=tuple(sorted(_still_open(row, proof), key=lambda entry: entry.grade.rank)),
     )
     ports.records.write_evidence(row.id, dump_proof(row.id, ordered))
-    runs = [entry for entry in ordered.evidence if isinstance(entry, RanOnCpu | BuiltImage | RanOnGpu)]
+    runs = [entry for entry in ordered.evidence if isinstance(entry, _RUNS)]
     ports.records.drop_reports(row.id, [entry.report for entry in runs])
     now = replace(row, evidence=ordered.evidence, unproven=ordered.unproven)
-    reached = grade if _has(ordered.evidence, grade, row) else None
-    return Proven(row=now, reached=reached, again=ran)
+    return Proven(row=now, reached=_reached(now, grade), again=ran)
 
 
 def _still_open(row: Environment, proof: Proof) -> Iterator[Unproven]:
@@ -256,7 +268,6 @@ def _runnable(row: Environment, closures: tuple[Closure, ...], ports: ProofPorts
 
 
 def _run_image(row: Environment, grade: Grade, proof: Proof, ports: ProofPorts) -> Proof:
-    kind = BuiltImage if grade is Grade.IMAGE else RanOnGpu
     try:
         entry, report = ports.image(row, grade)
     except (SourceUnreachable, EngineError) as error:
@@ -265,7 +276,8 @@ def _run_image(row: Environment, grade: Grade, proof: Proof, ports: ProofPorts) 
         return _failed(proof, grade, error.message, ports.today)
     if not report.passed:
         return _failed(proof, grade, first_problem(report), ports.today)
-    return replace(proof, evidence=(*_without(proof.evidence, kind), entry))
+    weaker = (BuiltImage, BuiltWithStandIns) if isinstance(entry, BuiltImage) else (type(entry),)
+    return replace(proof, evidence=(*_without(proof.evidence, *weaker), entry))
 
 
 def _failed(proof: Proof, grade: Grade, why: str, today: date) -> Proof:
@@ -286,7 +298,7 @@ def _untried(row: Environment, proof: Proof, grade: Grade, why: str, ports: Proo
 def _holds(entry: Evidence, digests: set[str]) -> bool:
     """Return True if evidence matches the current closures of the row."""
     match entry:
-        case Resolved() | RanOnCpu() | BuiltImage() | RanOnGpu():
+        case Resolved() | RanOnCpu() | BuiltWithStandIns() | BuiltImage() | RanOnGpu():
             return entry.closure in digests
         case _:
             return True
@@ -296,8 +308,16 @@ def _has(evidence: tuple[Evidence, ...], grade: Grade, row: Environment) -> bool
     if grade is Grade.RESOLVED:
         resolved = {base for entry in evidence if isinstance(entry, Resolved) for base in entry.bases}
         return resolved >= {choice.system.id for choice in row.bases}
-    return any(entry.grade is grade for entry in evidence)
+    return any(entry.grade in _ENOUGH.get(grade, {grade}) for entry in evidence)
 
 
-def _without(evidence: tuple[Evidence, ...], kind: type[Evidence]) -> tuple[Evidence, ...]:
-    return tuple(entry for entry in evidence if not isinstance(entry, kind))
+def _reached(row: Environment, grade: Grade) -> Grade | None:
+    """Return the grade that proves a row as far as requested; None if nothing does."""
+    if not _has(row.evidence, grade, row):
+        return None
+    enough = _ENOUGH.get(grade, {grade})
+    return max((entry.grade for entry in row.evidence if entry.grade in enough), key=lambda each: each.rank)
+
+
+def _without(evidence: tuple[Evidence, ...], *kinds: type[Evidence]) -> tuple[Evidence, ...]:
+    return tuple(entry for entry in evidence if not isinstance(entry, kinds))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnGpu
+from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnGpu
 from envbuilder.core.errors import ToolFailed
-from envbuilder.diagnostics.checks.results import Report, Tier
+from envbuilder.curation.stand_ins.replacement import Replaced
+from envbuilder.diagnostics.checks.evaluation import STAND_INS
+from envbuilder.diagnostics.checks.results import NotProven, Report, Tier
+from envbuilder.diagnostics.checks.stand_ins import CHECKS
 from envbuilder.diagnostics.validate import Validation
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
@@ -26,6 +29,7 @@ class ImageProof:
 
     Attributes:
         shipped: The closures that rows ship with.
+        stand_ins: Replaces libraries that cannot be fetched, for the grade `image-with-stand-ins`.
         lock: Makes the lock of a spec.
         build: Builds a lock under a tag.
         validate: Validates an image against its lock.
@@ -35,6 +39,7 @@ class ImageProof:
     """
 
     shipped: ShippedClosures
+    stand_ins: Callable[[Environment, Lock], Replaced]
     lock: Callable[[Spec], Lock]
     build: Callable[[Lock, str], None]
     validate: Callable[[Validation, Lock], Report]
@@ -51,21 +56,41 @@ class ImageProof:
             raise ToolFailed(
                 f"{row.id} has no bundled lock for {made.base.id}", hint="`envbuilder catalog prove --tier resolved`"
             )
-        tag = TAG.format(row=row.id)
-        self.build(made, tag)
-        try:
-            wanted = Tier.GPU if tier is Grade.GPU else Tier.CPU
-            report = self.validate(Validation(image=tag, tier=wanted, required=wanted), made)
-        finally:
-            self.remove(tag)
+        used = self.stand_ins(row, made) if tier is Grade.IMAGE_WITH_STAND_INS else Replaced(lock=made)
+        report = self._validated(row, tier, used)
+        proven = Grade.IMAGE if tier is Grade.IMAGE_WITH_STAND_INS and not used.any else tier
         # Two runs of the same image differ only in their duration, which is irrelevant here.
         kept = replace(report, subject=f"image of {digest(made)}")
-        path = self.keep(row, f"{tier.value}-{made.base.id}", kept) if report.passed else ""
-        facts = dict(report.facts)
+        path = self.keep(row, f"{proven.value}-{made.base.id}", kept) if report.passed else ""
         common = {"base": made.base.id, "closure": closure.digest, "lock": digest(made)}
-        if tier is Grade.GPU:
-            gpu = facts.get("GPU 0", "").partition(",")[0]
-            driver = facts.get("driver", "").partition(",")[0]
-            return RanOnGpu(**common, gpu=gpu, driver=driver, when=self.today, report=path), report
-        python = facts.get("Python", "").partition(" ")[0]
-        return BuiltImage(**common, python=python, when=self.today, report=path), report
+        return _evidence(proven, dict(report.facts), common, path, self.today), report
+
+    def _validated(self, row: Environment, tier: Grade, used: Replaced) -> Report:
+        """Build the image, validate it, and remove it."""
+        tag = TAG.format(row=row.id)
+        self.build(used.lock, tag)
+        wanted = Tier.GPU if tier is Grade.GPU else Tier.CPU
+        required = None if used.any else wanted
+        try:
+            validation = Validation(image=tag, tier=wanted, required=required, files=used.files)
+            report = self.validate(validation, used.lock)
+        finally:
+            self.remove(tag)
+        return report if _only_libraries_open(report) else replace(report, required=wanted)
+
+
+def _only_libraries_open(report: Report) -> bool:
+    """Return True if nothing is unproven but the libraries that stand-ins replace."""
+    return {each.id for each in report.results if isinstance(each.outcome, NotProven)} <= CHECKS
+
+
+def _evidence(proven: Grade, facts: Mapping[str, str], common: Mapping[str, str], report: str, today: date) -> Evidence:
+    """Return the evidence of a run; `common` are the fields that all kinds have."""
+    if proven is Grade.GPU:
+        gpu, driver = (facts.get(name, "").partition(",")[0] for name in ("GPU 0", "driver"))
+        return RanOnGpu(**common, gpu=gpu, driver=driver, report=report, when=today)
+    python = facts.get("Python", "").partition(" ")[0]
+    if proven is Grade.IMAGE:
+        return BuiltImage(**common, python=python, report=report, when=today)
+    names = tuple(facts.get(STAND_INS, "").split(", "))
+    return BuiltWithStandIns(**common, python=python, stand_ins=names, report=report, when=today)

@@ -17,8 +17,8 @@ from envbuilder.core.structure import dump, load
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.host.environment import HostEnvironment
 from envbuilder.diagnostics.host_environment import HostEnvironmentPorts, Pending, start_host_environment
-from envbuilder.diagnostics.probe.containers import PYTHON, SHARE_FOR_TENSORFLOW, read_answer
-from envbuilder.diagnostics.probe.decoding import DIALECT, FactsDocument, decode, invalid, parsed
+from envbuilder.diagnostics.probe.containers import SHARE_FOR_TENSORFLOW
+from envbuilder.diagnostics.probe.decoding import DIALECT, PYTHON, FactsDocument, decode, invalid, parsed, read_answer
 from envbuilder.diagnostics.probe.interpreters import probe_document
 from envbuilder.diagnostics.probe.requests import ProbeRequest, launch
 from envbuilder.oci.runtime.command import RunResult

@@ -17,7 +17,8 @@ from envbuilder.diagnostics.checks.evaluation import run_checks
 from envbuilder.diagnostics.checks.expectation import expect
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Unseen
-from envbuilder.diagnostics.probe.containers import SHARE_FOR_TENSORFLOW, probe_image, read_answer
+from envbuilder.diagnostics.probe.containers import SHARE_FOR_TENSORFLOW, probe_image
+from envbuilder.diagnostics.probe.decoding import read_answer
 from envbuilder.diagnostics.probe.requests import ProbeRequest, launch, request_for
 from envbuilder.image.embedded_lock import ImageEngine, lock_inside, no_hook
 from envbuilder.lock.lock import Lock
@@ -34,7 +35,9 @@ class Validation:
         required: Tier that must be proven; None fails on findings only.
         timeout: Seconds for the probe.
         devices: CDI devices that the container gets instead of all GPUs.
-        memory: Memory policy for the container in target of the image's; None keeps it.
+        memory: Memory policy for the container in place of the image's; None keeps it.
+        files: `(path, content)` of files that the container gets beside the image, such as a library in place of the
+            driver's.
     """
 
     image: str
@@ -43,6 +46,7 @@ class Validation:
     timeout: float = 900.0
     devices: tuple[str, ...] = ()
     memory: MemoryPolicy | None = None
+    files: tuple[tuple[str, bytes], ...] = ()
 
 
 def validate(
@@ -80,6 +84,7 @@ def validate(
         timeout=wanted.timeout,
         devices=wanted.devices,
         env=((VARIABLE, str(wanted.memory)),) if wanted.memory else (),
+        files=wanted.files,
     )
     return run_checks(
         expectation,

@@ -94,7 +94,9 @@ class Gatherer:
                 yield Unavailable(names=(file.path,), error=_not_here(file))
 
     def _fetch_packages(self, lock: Lock) -> Iterator[Unavailable]:
-        missing = [pin for pin in lock.packages if not self.store.has(f"sha256:{pin.sha256}")]
+        # A distribution to install may be a build dependency too.
+        pins = {pin.sha256: pin for pin in lock.packages}
+        missing = [pin for pin in pins.values() if not self.store.has(f"sha256:{pin.sha256}")]
         found: Sequence[IndexFile] = ()
         try:
             found = self._located(missing, lock.python.version.series)

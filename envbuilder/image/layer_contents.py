@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from envbuilder.core.image_layout import LOCK_FILE, PYTHON, VENV
+from envbuilder.core.image_layout import LIBRARIES, LOCK_FILE, PYTHON, VENV
 from envbuilder.core.json_fields import parsed, record, records, text
 from envbuilder.image.contents import ImageContent, LibraryFile
 from envbuilder.oci.layout.layer_compression import unpacked
@@ -20,8 +20,10 @@ from envbuilder.oci.layout.layer_tar import Found, LayerTar
 from envbuilder.oci.tar.members import Kind, Member
 
 _ELF = b"\x7fELF"
-_COMPARED = re.compile(rf".*/site-packages/.*|(?!usr/(?!local/)|lib|bin/|sbin/|var/|{PYTHON}/).*")
-"""Files whose digests are recorded: those of distributions, and the places of own files."""
+_COMPARED = re.compile(
+    rf".*/site-packages/.*|{LIBRARIES}/lib(?:cu|nv)[^/]*|(?!usr/(?!local/)|lib|bin/|sbin/|var/|{PYTHON}/).*"
+)
+"""Files whose digests are recorded: those of distributions and NVIDIA's libraries, and the places of own files."""
 
 _TEXTS = re.compile(
     rf"{re.escape(LOCK_FILE)}|etc/ld\.so\.conf|etc/ld\.so\.conf\.d/[^/]+|"

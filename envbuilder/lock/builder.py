@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from packaging.version import Version
 
-from envbuilder.catalog.archives import ArchiveUse, single_source
+from envbuilder.catalog.archives import single_source
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.archive_pins import archive_pin
 from envbuilder.lock.inputs import inputs
 from envbuilder.lock.locations import Located, Refused
 from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
@@ -65,7 +65,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         memory=spec.memory,
         deviations=(
             *(f"{deviation.what}: {deviation.why}" for deviation in choice.deviations),
-            *(single_source(archive) for archive in choice.archives if archive.agreeing == 1),
+            *(single_source(archive) for archive in choice.archives if archive.is_unconfirmed),
         ),
         refused=tuple(refusal.base for refusal in ingredients.refusals),
         sources=tuple(source.text for source in (*row.framework.sources, *row.sources)),
@@ -95,6 +95,7 @@ def _cuda(catalog: Catalog, row: Environment, located: Located) -> CudaPin | Non
     driver = catalog.driver_floor(row, choice)
     if row.cuda is None or driver is None:
         return None
+    uses = choice.libraries.archives if choice.libraries else ()
     return CudaPin(
         provider=choice.cuda_provider,
         cuda=choice.cuda or row.cuda.compiled,
@@ -102,22 +103,5 @@ def _cuda(catalog: Catalog, row: Environment, located: Located) -> CudaPin | Non
         driver=driver,
         sonames=row.cuda.sonames,
         links=choice.links,
-        archives=tuple(_pin(use) for use in choice.libraries.archives) if choice.libraries else (),
-    )
-
-
-def _pin(use: ArchiveUse) -> ArchivePin:
-    archive = use.archive
-    wanted = (library for library in archive.libraries if library.soname in use.sonames)
-    return ArchivePin(
-        id=archive.id,
-        format=archive.format,
-        publisher=archive.publisher,
-        path=archive.path,
-        file=archive.file,
-        sha256=archive.sha256,
-        size=archive.size,
-        inner=archive.inner,
-        eula=archive.eula,
-        libraries=tuple(LibraryPin(soname=each.soname, path=each.path, sha256=each.sha256) for each in wanted),
+        archives=tuple(archive_pin(use.archive, use.sonames) for use in uses),
     )

@@ -15,7 +15,7 @@ from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.packed_pythons import packed_pythons
 from envbuilder.image.base.python_programs import is_of_system, needed_glibc, python_programs
 from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.docker.local_images import image_names
+from envbuilder.image.docker.context import image_names
 from envbuilder.lock.publisher_places import is_address, place_of
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.store import Store

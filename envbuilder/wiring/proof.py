@@ -16,6 +16,7 @@ from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.proof.interpreters import HostPython, HostPythons
 from envbuilder.curation.prove import ProofPorts
 from envbuilder.curation.prove_image import ImageProof
+from envbuilder.curation.stand_ins.replacement import Replaced, StandIns
 from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.interpreters import probe_python
@@ -23,14 +24,17 @@ from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.report.registry import format_named
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.builder import BuildOptions, ImageRequest
+from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Lock
+from envbuilder.lock.lock import Lock, PackageGroup
+from envbuilder.lock.publisher_places import EVERY, place_of
 from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.wiring.build_inputs import package_files
 from envbuilder.wiring.engines import docker_builder
 from envbuilder.wiring.ingredients import closures, ingredient_sources
 from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.sources import package_resolver, package_sizes, uv_settings
+from envbuilder.wiring.sources import package_resolver, package_sizes, publisher_places, uv_settings
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 
@@ -93,6 +97,7 @@ class ProofAdapters:
     def _image(self, records: CatalogFiles) -> ImageProof:
         return ImageProof(
             shipped=closures(self.session.settings),
+            stand_ins=self._stand_ins,
             lock=self._lock,
             build=self._build,
             validate=self._validate,
@@ -100,6 +105,38 @@ class ProofAdapters:
             keep=lambda row, name, report: records.write_report(row.id, name, _as_text(report)),
             today=datetime.now(tz=UTC).date(),
         )
+
+    def _stand_ins(self, row: Environment, made: Lock) -> Replaced:
+        settings = self.session.settings
+        work = settings.use("work")
+        work.mkdir(parents=True, exist_ok=True)
+        maker = StandIns(
+            wheel=self._framework_wheel,
+            is_available=self._is_available,
+            keep=self.session.store.put,
+            work=work,
+            search_path=settings.environ.get("PATH", ""),
+        )
+        return maker.replace(made, driver=row.cuda is not None and row.cuda.linkage == "needed")
+
+    def _framework_wheel(self, made: Lock) -> Path:
+        """Return the TensorFlow wheel of a lock, after it was fetched."""
+        store = self.session.store
+        [pin] = made.group(PackageGroup.FRAMEWORK)
+        digest = f"sha256:{pin.sha256}"
+        if not store.has(digest):
+            files = package_files(self.session, self.sources)
+            for file in files.locate([pin], made.python.version.series):
+                files.fetch(file, lambda _done, _all: None)
+        return store.verified(digest)
+
+    def _is_available(self, pin: ArchivePin, library: LibraryPin) -> bool:
+        """Return True if a library is in the store, or its archive there, on the package index, or in a named place."""
+        store, facts = self.session.store, self.session.catalog.archives
+        places = publisher_places(self.session, self.sources)
+        if EVERY in places or pin.publisher in places or not place_of(pin.publisher, places, facts):
+            return True
+        return any(store.has(f"sha256:{sha256}") for sha256 in (pin.sha256, library.sha256) if sha256)
 
     def _lock(self, spec: Spec) -> Lock:
         session = self.session
@@ -123,4 +160,4 @@ def bare_environ(environ: Mapping[str, str], *, home: Path) -> dict[str, str]:
 
 
 def _as_text(report: Report) -> str:
-    return format_named("json").write(report)
+    return format_named("json")(report)

@@ -13,8 +13,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.facts.facts import Facts
-from envbuilder.diagnostics.probe.containers import PYTHON
-from envbuilder.diagnostics.probe.decoding import decode
+from envbuilder.diagnostics.probe.decoding import PYTHON, decode
 from envbuilder.diagnostics.probe.interpreters import probe_python
 from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.validate import (

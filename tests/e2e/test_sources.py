@@ -192,8 +192,11 @@ def test_an_engine_that_is_asked_for_and_does_not_answer_is_an_error(tool: Tool,
     assert "next:" in done.stderr
 
 
-def test_a_row_whose_bases_are_all_gone_says_so_base_by_base(tool: Tool) -> None:
-    done = tool("build", "tf-1.4-cuda8.0", "--registry-mirror", NOTHING_LISTENS)
+def test_a_base_that_is_gone_is_named_with_what_to_do(tool: Tool, tmp_path: Path) -> None:
+    (tmp_path / "envbuilder.yaml").write_text(
+        'environment: "tf-1.4-cuda8.0"\nbase: "nvidia-cuda-8.0-cudnn6"\n', encoding="utf-8"
+    )
+    done = tool("build", "--registry-mirror", NOTHING_LISTENS, folder=tmp_path)
 
     assert done.status == 5, done.stderr
     assert "nvidia-cuda-8.0-cudnn6" in done.stderr

@@ -86,10 +86,15 @@ class Key:
         digest = hashlib.new(hashed, data + head + b"\x04\xff" + len(head).to_bytes(4, "big")).digest()
         octets = (self._modulus.bit_length() + 7) // 8
         filled = b"\x00\x01" + b"\xff" * (octets - 3 - len(prefix) - len(digest)) + b"\x00" + prefix + digest
-        phi = (self.primes[0] - 1) * (self.primes[1] - 1)
-        signed = pow(int.from_bytes(filled, "big"), pow(_E, -1, phi), self._modulus)
+        signed = self._raised(int.from_bytes(filled, "big"))
         issuer = _sub(_ISSUER, hashlib.sha1(self._body_hashed).digest()[-8:])  # noqa: S324  as the format wants it
         return _packet(2, head + len(issuer).to_bytes(2, "big") + issuer + digest[:2] + _mpi(signed))
+
+    def _raised(self, number: int) -> int:
+        """Return a number to the private exponent, from its remainders by each prime: RFC 8017, section 5.1.2."""
+        first, second = self.primes
+        by_first, by_second = (pow(number, pow(_E, -1, prime - 1), prime) for prime in self.primes)
+        return by_second + (by_first - by_second) * pow(second, -1, first) % first * second
 
 
 def signed(text: str, *keys: Key, made: int = 1_700_000_000, lives: int = _NEVER, hashed: str = "SHA256") -> bytes:

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from envbuilder.catalog.environments import BaseChoice, Environment
-from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnGpu
+from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnGpu
 from envbuilder.catalog.load.evidence import Proof, read_proof
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
@@ -103,12 +103,14 @@ class FakeImages:
         asked: `(row, tier)` of every image, in order.
         refusal: Why there is no image; None lets it be built.
         passed: Whether the image does what it must.
+        stand_ins: Libraries that are replaced where stand-ins are allowed.
     """
 
     def __init__(self, shipped: ClosureFolder) -> None:
         self.asked: list[tuple[str, Grade]] = []
         self.refusal: EnvbuilderError | None = None
         self.passed = True
+        self.stand_ins: tuple[str, ...] = ()
         self._shipped = shipped
 
     def __call__(self, row: Environment, tier: Grade) -> tuple[Evidence, Report]:
@@ -126,6 +128,16 @@ class FakeImages:
             when=TODAY,
             report="image.json",
         )
+        if tier is Grade.IMAGE_WITH_STAND_INS and self.stand_ins:
+            entry = BuiltWithStandIns(
+                base=choice.system.id,
+                python="3.11.2",
+                closure=closure.digest,
+                lock=LOCK_DIGEST,
+                stand_ins=self.stand_ins,
+                when=TODAY,
+                report="image-with-stand-ins.json",
+            )
         if tier is Grade.GPU:
             entry = RanOnGpu(
                 base=choice.system.id,

@@ -196,7 +196,7 @@ def _check(content: bytes, _: Path) -> object:
     report = validate_facts(
         _catalog(), lock, facts, tier=None, required=None, subject="facts.json", seconds=facts.seconds
     )
-    return [form.write(report) for form in FORMATS.values()]
+    return [form(report) for form in FORMATS.values()]
 
 
 def _compare(content: bytes, _: Path) -> object:

@@ -44,4 +44,4 @@ def report_files() -> dict[str, Callable[[], str]]:
 
 
 def _writer(name: str, suffix: str) -> Callable[[], str]:
-    return lambda: format_of(Path(f"{name}{suffix}")).write(REPORTED[name]())
+    return lambda: format_of(Path(f"{name}{suffix}"))(REPORTED[name]())

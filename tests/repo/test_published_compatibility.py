@@ -12,8 +12,7 @@ from envbuilder.catalog.compatibility import judge
 from envbuilder.catalog.coverage import support_of
 from envbuilder.catalog.cuda import Coverage
 from envbuilder.catalog.environments import BaseChoice, BaseKind, Environment
-from envbuilder.catalog.gpu_names import capability_of
-from envbuilder.catalog.machine import Host, HostGpu
+from envbuilder.catalog.machine import Host, HostGpu, capability_of
 from envbuilder.catalog.verdicts import Compatibility, Fit, Rule
 from envbuilder.core.versions import Release
 from tests.fakes.catalogs import DATA, real_catalog, real_row

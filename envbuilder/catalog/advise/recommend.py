@@ -13,8 +13,7 @@ from envbuilder.catalog.advise.ranking import order
 from envbuilder.catalog.advise.software import keras_reasons, keras_to_install, software_reasons
 from envbuilder.catalog.buildable import Buildability, Buildable, on_base
 from envbuilder.catalog.environments import Catalog, Environment
-from envbuilder.catalog.gpu_names import capability_of
-from envbuilder.catalog.machine import Host, HostGpu
+from envbuilder.catalog.machine import Host, HostGpu, capability_of
 from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core.versions import Release
 

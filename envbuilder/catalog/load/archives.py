@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat, VendorArchive
-from envbuilder.catalog.load.tables import SchemaNumber
+from envbuilder.catalog.load.tables import SCHEMA, SchemaNumber
+from envbuilder.core import structure
 from envbuilder.core.conversion.reading import Mismatch, Path
 from envbuilder.core.field_rules import At
+from envbuilder.core.yaml.canonical import dump
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured
 
@@ -31,6 +33,11 @@ def read_archives(text: str, file: str) -> ArchiveFacts:
             driver, which the container runtime mounts and which may not be copied.
     """
     return structured(_Document, read(text, file), file, check=_problems).facts
+
+
+def dump_archives(facts: ArchiveFacts) -> str:
+    """Return the canonical text of `archives.yaml`, without comments."""
+    return dump(structure.dump(_Document(schema=SCHEMA, facts=facts)))
 
 
 def _problems(document: _Document) -> Iterator[Mismatch]:

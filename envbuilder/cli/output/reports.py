@@ -17,6 +17,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.diagnostics.checks.results import NotProven, Report
 from envbuilder.diagnostics.report.registry import FORMATS, Format, format_named, format_of
+from envbuilder.diagnostics.report.text_format import text_report
 
 _FIRST = 3
 
@@ -97,18 +98,23 @@ def finish(reports: Sequence[Report], output: ReportOutput) -> None:
 def _write_one(report: Report, output: ReportOutput) -> None:
     for file, form in output.files.items():
         with replacing(file) as stream:
-            stream.write(_encoded(form.write(report)))
-    click.echo(_encoded(format_named(output.form).write(report, color=_colorful())), nl=False)
+            stream.write(_encoded(form(report)))
+    click.echo(_encoded(_shown(report, output.form)), nl=False)
 
 
 def _print_all(reports: Sequence[Report], form: str) -> None:
     if form == "json":
-        written = [json.loads(format_named(form).write(report)) for report in reports]
+        written = [json.loads(format_named(form)(report)) for report in reports]
         print_json({"schema": 1, "passed": all(report.passed for report in reports), "reports": written})
         return
     for report in reports:
-        click.echo(_encoded(format_named(form).write(report, color=_colorful())))
+        click.echo(_encoded(_shown(report, form)))
     click.echo(table(("FACTS", "RESULT", "FAILED", "NOT PROVEN", "FIRST FAILURES"), map(_row, reports)))
+
+
+def _shown(report: Report, form: str) -> str:
+    """Return a report in a format, for standard output; text has colours on a terminal."""
+    return text_report(report, color=_colorful()) if form == "text" else format_named(form)(report)
 
 
 def _row(report: Report) -> tuple[str, ...]:

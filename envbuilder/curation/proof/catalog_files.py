@@ -42,6 +42,11 @@ class CatalogFiles:
         """Path of the file of the library sets."""
         return self.matrices / "libraries.yaml"
 
+    @property
+    def archives_path(self) -> Path:
+        """Path of the file of the vendor archives."""
+        return self.matrices / "archives.yaml"
+
     def write_environment(self, row: str, text: str) -> None:
         """Write a row."""
         _write(self.environment_path(row), text)
@@ -49,6 +54,10 @@ class CatalogFiles:
     def write_libraries(self, text: str) -> None:
         """Write the library sets."""
         _write(self.libraries_path, text)
+
+    def write_archives(self, text: str) -> None:
+        """Write the vendor archives."""
+        _write(self.archives_path, text)
 
     def write_evidence(self, row: str, text: str) -> None:
         """Write the evidence of a row."""

@@ -39,6 +39,7 @@ from envbuilder.diagnostics.checks.results import (
     outcome_of,
 )
 from envbuilder.image.contents import ContentExpectation, ImageContent
+from envbuilder.image.vendor.placement import library_path
 from envbuilder.lock.lock import PackageGroup
 
 Examine: TypeAlias = Callable[[ContentExpectation, ImageContent], Outcome]
@@ -296,6 +297,16 @@ def own_files_match_lock(expectation: ContentExpectation, content: ImageContent)
     return outcome_of_problems(wrong, REBUILD, f"all {len(files)}")
 
 
+def vendor_libraries_unmodified(expectation: ContentExpectation, content: ImageContent) -> Outcome:
+    """Check that the libraries of vendor archives are those of the lock; NVIDIA's license forbids to modify them."""
+    libraries = {library_path(each): each for pin in expectation.lock.archives for each in pin.libraries}
+    missing = [f"/{path} is missing" for path in libraries if content.paths.get(path) != ""]
+    compared = {path: each.sha256 for path, each in libraries.items() if each.sha256 and path in content.digests}
+    other = [f"/{path} is another file" for path, sha256 in compared.items() if content.digests[path] != sha256]
+    seen = f"all {len(libraries)}, and the sha256 of {len(compared)}"
+    return outcome_of_problems([*missing, *other], REBUILD, seen)
+
+
 CONTENT_CHECKS: tuple[ContentCheck, ...] = (
     ContentCheck(id="layers-match-lock", title="layers", examine=layers_match_lock),
     ContentCheck(id="lock-in-image", title="the lock inside", examine=lock_in_image),
@@ -321,6 +332,12 @@ CONTENT_CHECKS: tuple[ContentCheck, ...] = (
         title="CUDA libraries",
         examine=cuda_libraries_present,
         applies=lambda expectation: expectation.lock.cuda is not None,
+    ),
+    ContentCheck(
+        id="vendor-libraries-unmodified",
+        title="libraries of vendor archives",
+        examine=vendor_libraries_unmodified,
+        applies=lambda expectation: bool(expectation.lock.archives),
     ),
     ContentCheck(id="no-driver-inside", title="no driver inside", examine=no_driver_inside),
 )

@@ -12,8 +12,7 @@ from envbuilder.catalog.advise.version_ranges import spec_of
 from envbuilder.catalog.buildable import buildable
 from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import Catalog, Environment
-from envbuilder.catalog.gpu_names import model_named
-from envbuilder.catalog.machine import HostGpu
+from envbuilder.catalog.machine import HostGpu, model_named
 from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.core.versions import Release, release_of

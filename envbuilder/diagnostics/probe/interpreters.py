@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envbuilder.core.errors import ToolFailed, ToolMissing
 from envbuilder.diagnostics.facts.facts import Facts
-from envbuilder.diagnostics.probe.containers import read_answer
+from envbuilder.diagnostics.probe.decoding import read_answer
 from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.probe.script import probe_source
 

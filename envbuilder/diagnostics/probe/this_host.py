@@ -12,7 +12,7 @@ from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.errors import ToolFailed
 from envbuilder.core.versions import release_of
 from envbuilder.diagnostics.facts.facts import Facts
-from envbuilder.diagnostics.probe.containers import read_answer
+from envbuilder.diagnostics.probe.decoding import read_answer
 from envbuilder.diagnostics.probe.script import probe_source
 
 _RELEASE = re.compile(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib import resources
 
 from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Failed, Passed, Report
 from envbuilder.diagnostics.report.html_figures import charts, plain, proportions, text
-from envbuilder.diagnostics.report.html_style import STYLE
 from envbuilder.diagnostics.report.summary import (
     OutcomeKind,
     by_group,
@@ -23,38 +23,40 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-ur
 _FOOTER = "Written by envbuilder. Not proven means that a check could not run; it never counts as passed."
 
 
-class HtmlFormat:
-    """Verdict, failures with remedies, unproven and passed checks, figures, facts, and parts not covered."""
+def html_report(report: Report) -> str:
+    """Return the report as one page."""
+    lines = [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{plain(f'{headline(report)}: {report.subject}')}</title>",
+        '<link rel="icon" href="data:,">',
+        f"<style>\n{_style()}</style>",
+        "</head>",
+        "<body>",
+        *_header(report),
+        "<main>",
+        *_failed(report),
+        *_not_proven(report),
+        *_passed(report),
+        *_section("Figures", ['<div class="charts">', *charts(report), "</div>"] if report.figures else []),
+        *_section("Facts", _facts(report.facts)),
+        *_section("Deviations", _listing(report.deviations)),
+        *_section(f"Tier {report.tier.value} did not prove", _listing(report.not_covered)),
+        "</main>",
+        f"<footer><p>{_FOOTER}</p></footer>",
+        "</body>",
+        "</html>",
+    ]
+    return "\n".join(lines) + "\n"
 
-    def write(self, report: Report, *, color: bool = False) -> str:  # noqa: ARG002 - colours are those of the page
-        """Return the report as one page."""
-        lines = [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{plain(f'{headline(report)}: {report.subject}')}</title>",
-            '<link rel="icon" href="data:,">',
-            f"<style>\n{STYLE}</style>",
-            "</head>",
-            "<body>",
-            *_header(report),
-            "<main>",
-            *_failed(report),
-            *_not_proven(report),
-            *_passed(report),
-            *_section("Figures", ['<div class="charts">', *charts(report), "</div>"] if report.figures else []),
-            *_section("Facts", _facts(report.facts)),
-            *_section("Deviations", _listing(report.deviations)),
-            *_section(f"Tier {report.tier.value} did not prove", _listing(report.not_covered)),
-            "</main>",
-            f"<footer><p>{_FOOTER}</p></footer>",
-            "</body>",
-            "</html>",
-        ]
-        return "\n".join(lines) + "\n"
+
+def _style() -> str:
+    """Return the style sheet: light, dark, narrow, print; without external resources."""
+    return resources.files("envbuilder.diagnostics.report").joinpath("page.css").read_text(encoding="utf-8")
 
 
 def _header(report: Report) -> Iterator[str]:

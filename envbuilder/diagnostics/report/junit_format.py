@@ -16,45 +16,43 @@ from envbuilder.diagnostics.checks.results import CheckResult, Failed, NotProven
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class JunitFormat:
-    """One test suite, one test case per result."""
+def junit_report(report: Report) -> str:
+    """Return the report as one `testsuites` element."""
+    failures = len(report.failed)
+    skipped = sum(isinstance(result.outcome, NotProven) for result in report.results if result not in report.failed)
+    counts = f'tests="{len(report.results)}" failures="{failures}" errors="0" skipped="{skipped}"'
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f"<testsuites {counts}>",
+        f'  <testsuite name={_attribute(report.subject)} {counts} time="{report.seconds:.3f}">',
+        "    <properties>",
+        *(f"      <property name={_attribute(name)} value={_attribute(value)}/>" for name, value in _facts(report)),
+        "    </properties>",
+        *(line for result in report.results for line in _case(result, report)),
+        "  </testsuite>",
+        "</testsuites>",
+    ]
+    return "\n".join(lines) + "\n"
 
-    def write(self, report: Report, *, color: bool = False) -> str:  # noqa: ARG002 - XML has no colours
-        """Return the report as one `testsuites` element."""
-        failures = len(report.failed)
-        skipped = sum(isinstance(result.outcome, NotProven) for result in report.results if result not in report.failed)
-        counts = f'tests="{len(report.results)}" failures="{failures}" errors="0" skipped="{skipped}"'
-        lines = [
-            '<?xml version="1.0" encoding="UTF-8"?>',
-            f"<testsuites {counts}>",
-            f'  <testsuite name={_attribute(report.subject)} {counts} time="{report.seconds:.3f}">',
-            "    <properties>",
-            *(f"      <property name={_attribute(name)} value={_attribute(value)}/>" for name, value in _facts(report)),
-            "    </properties>",
-            *(line for result in report.results for line in self._case(result, report)),
-            "  </testsuite>",
-            "</testsuites>",
-        ]
-        return "\n".join(lines) + "\n"
 
-    def _case(self, result: CheckResult, report: Report) -> list[str]:
-        head = f"    <testcase classname={_attribute(f'envbuilder.{report.tier.value}')} name={_attribute(result.id)}"
-        head += "" if result.seconds is None else f' time="{result.seconds:.3f}"'
-        inner = self._inner(result, failed=result in report.failed)
-        return [f"{head}>", f"      {inner}", "    </testcase>"] if inner else [f"{head}/>"]
+def _case(result: CheckResult, report: Report) -> list[str]:
+    head = f"    <testcase classname={_attribute(f'envbuilder.{report.tier.value}')} name={_attribute(result.id)}"
+    head += "" if result.seconds is None else f' time="{result.seconds:.3f}"'
+    inner = _inner(result, failed=result in report.failed)
+    return [f"{head}>", f"      {inner}", "    </testcase>"] if inner else [f"{head}/>"]
 
-    @staticmethod
-    def _inner(result: CheckResult, *, failed: bool) -> str:
-        match result.outcome:
-            case Passed():
-                return ""
-            case Failed(finding=finding):
-                return f'<failure type="failed" message={_attribute(f"{finding.message}. Remedy: {finding.remedy}")}/>'
-            case NotProven(reason=reason):
-                kind = 'failure type="not-proven"' if failed else "skipped"
-                return f"<{kind} message={_attribute(f'not proven: {reason}')}/>"
-            case other:
-                assert_never(other)
+
+def _inner(result: CheckResult, *, failed: bool) -> str:
+    match result.outcome:
+        case Passed():
+            return ""
+        case Failed(finding=finding):
+            return f'<failure type="failed" message={_attribute(f"{finding.message}. Remedy: {finding.remedy}")}/>'
+        case NotProven(reason=reason):
+            kind = 'failure type="not-proven"' if failed else "skipped"
+            return f"<{kind} message={_attribute(f'not proven: {reason}')}/>"
+        case other:
+            assert_never(other)
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:

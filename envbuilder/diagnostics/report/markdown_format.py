@@ -28,27 +28,24 @@ _CALLING = re.compile(r"(?<!\w)([@#])(?=\w)")
 _LIST_START = re.compile(r"^(\s*)([-+]|#+|\d+[.)])(?=\s)")
 
 
-class MarkdownFormat:
-    """Verdict, failures with remedies and unproven checks are visible; the rest is folded."""
-
-    def write(self, report: Report, *, color: bool = False) -> str:  # noqa: ARG002 - Markdown has no colours
-        """Return the report; foreign text cannot leave its cell, mention a user or open a tag."""
-        title = f"{_SIGNS[overall(report)]} {headline(report)}"
-        about = " · ".join(
-            part for part in (_code(report.subject), _text(report.environment), quantity(report.seconds, "s")) if part
-        )
-        blocks = [
-            [f"## {title}"],
-            [f"{about}  ", f"**{tally(report) or 'no results'}**"],
-            _failed(report),
-            _not_proven(report),
-            _folded(f"Passed: {len(of_kind(report, OutcomeKind.PASSED))}", _passed(report)),
-            _folded("Figures", _figures(report)),
-            _folded("Facts", _table(("", ""), ((_text(name), _text(value)) for name, value in report.facts))),
-            _listing("Deviations", report.deviations),
-            _listing(f"Tier {report.tier.value} did not prove", report.not_covered),
-        ]
-        return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+def markdown_report(report: Report) -> str:
+    """Return the report; foreign text cannot leave its cell, mention a user or open a tag."""
+    title = f"{_SIGNS[overall(report)]} {headline(report)}"
+    about = " · ".join(
+        part for part in (_code(report.subject), _text(report.environment), quantity(report.seconds, "s")) if part
+    )
+    blocks = [
+        [f"## {title}"],
+        [f"{about}  ", f"**{tally(report) or 'no results'}**"],
+        _failed(report),
+        _not_proven(report),
+        _folded(f"Passed: {len(of_kind(report, OutcomeKind.PASSED))}", _passed(report)),
+        _folded("Figures", _figures(report)),
+        _folded("Facts", _table(("", ""), ((_text(name), _text(value)) for name, value in report.facts))),
+        _listing("Deviations", report.deviations),
+        _listing(f"Tier {report.tier.value} did not prove", report.not_covered),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
 def _failed(report: Report) -> Sequence[str]:

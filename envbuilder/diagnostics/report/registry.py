@@ -1,40 +1,30 @@
-"""The port to a report format, and all formats by their names on the command line."""
+"""All formats of reports by their names on the command line."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import TypeAlias
 
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.checks.results import Report
-from envbuilder.diagnostics.report.html_format import HtmlFormat
-from envbuilder.diagnostics.report.json_format import JsonFormat
-from envbuilder.diagnostics.report.junit_format import JunitFormat
-from envbuilder.diagnostics.report.markdown_format import MarkdownFormat
-from envbuilder.diagnostics.report.text_format import TextFormat
+from envbuilder.diagnostics.report.html_format import html_report
+from envbuilder.diagnostics.report.json_format import json_report
+from envbuilder.diagnostics.report.junit_format import junit_report
+from envbuilder.diagnostics.report.markdown_format import markdown_report
+from envbuilder.diagnostics.report.text_format import text_report
 
-
-class Format(Protocol):
-    """A format of reports."""
-
-    def write(self, report: Report, *, color: bool = False) -> str:
-        """Return the report as text that ends with a line end; the same report gives the same text.
-
-        Args:
-            report: The report.
-            color: Whether terminal colours are wanted; formats for machines have none.
-        """
-        ...
-
+Format: TypeAlias = Callable[[Report], str]
+"""Returns a report as text that ends with a line end; the same report gives the same text."""
 
 FORMATS: MappingProxyType[str, Format] = MappingProxyType(
     {
-        "html": HtmlFormat(),
-        "json": JsonFormat(),
-        "junit": JunitFormat(),
-        "markdown": MarkdownFormat(),
-        "text": TextFormat(),
+        "html": html_report,
+        "json": json_report,
+        "junit": junit_report,
+        "markdown": markdown_report,
+        "text": text_report,
     }
 )
 SUFFIXES: MappingProxyType[str, str] = MappingProxyType(

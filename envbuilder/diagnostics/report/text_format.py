@@ -27,25 +27,22 @@ _COLORS = {OutcomeKind.FAILED: "31;1", OutcomeKind.NOT_PROVEN: "33;1", OutcomeKi
 _MARKS = {OutcomeKind.FAILED: "✗", OutcomeKind.NOT_PROVEN: "?", OutcomeKind.PASSED: "✓"}
 
 
-class TextFormat:
-    """Text of at most 100 columns; no colour unless requested."""
-
-    def write(self, report: Report, *, color: bool = False) -> str:
-        """Return the report, grouped by outcome: failures, not proven, passed; then parts that were not covered."""
-        pen = _Pen(color=color)
-        lines = [
-            *_wrapped(f"{report.subject} ({report.environment})", "", pen, code=_BOLD),
-            *_columns(report.facts, "  ", pen),
-            *_failed(report, pen),
-            *_not_proven(report, pen),
-            *_passed(report, pen),
-            *_figures(report, pen),
-            *_listing("Deviations", report.deviations, pen),
-            "",
-            pen.paint(f"{verdict(report)} ({quantity(report.seconds, 's')})", _COLORS[overall(report)]),
-            *_listing(f"Tier {report.tier.value} did not prove", report.not_covered, pen),
-        ]
-        return "\n".join(lines) + "\n"
+def text_report(report: Report, *, color: bool = False) -> str:
+    """Return the report, grouped by outcome: failures, not proven, passed; then parts that were not covered."""
+    pen = _Pen(color=color)
+    lines = [
+        *_wrapped(f"{report.subject} ({report.environment})", "", pen, code=_BOLD),
+        *_columns(report.facts, "  ", pen),
+        *_failed(report, pen),
+        *_not_proven(report, pen),
+        *_passed(report, pen),
+        *_figures(report, pen),
+        *_listing("Deviations", report.deviations, pen),
+        "",
+        pen.paint(f"{verdict(report)} ({quantity(report.seconds, 's')})", _COLORS[overall(report)]),
+        *_listing(f"Tier {report.tier.value} did not prove", report.not_covered, pen),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 class _Pen:

@@ -9,6 +9,7 @@ import pytest
 
 from envbuilder.catalog.evidence import (
     BuiltImage,
+    BuiltWithStandIns,
     Documented,
     Evidence,
     Grade,
@@ -28,6 +29,15 @@ EACH: tuple[Evidence, ...] = (
     Measured(file="tensorflow.whl", sha256=SHA256, when=DAY),
     Resolved(bases=("debian-bookworm", "image-11.0"), python="3.11", closure=DIGEST, when=DAY),
     RanOnCpu(python="3.11.7", glibc="2.36", closure=DIGEST, when=DAY, report="row/cpu.json"),
+    BuiltWithStandIns(
+        base="debian-bookworm",
+        python="3.6.15",
+        closure=DIGEST,
+        lock=DIGEST,
+        stand_ins=("libcuda.so.1", "libcufft.so.9.0"),
+        when=DAY,
+        report="row/image-with-stand-ins.json",
+    ),
     BuiltImage(base="debian-bookworm", python="3.11.2", closure=DIGEST, lock=DIGEST, when=DAY, report="row/image.json"),
     RanOnGpu(
         base="debian-bookworm",
@@ -55,11 +65,15 @@ def test_evidence_says_itself_on_one_line_with_what_it_rests_on(entry: Evidence)
         for name in ("where", "file", "python", "glibc", "base", "gpu", "driver", "report")
         if hasattr(entry, name)
     ]
-    if isinstance(entry, BuiltImage | RanOnGpu | RanOnCpu | Resolved | Measured):
+    if isinstance(entry, BuiltWithStandIns | BuiltImage | RanOnGpu | RanOnCpu | Resolved | Measured):
         named.append(SHA256[:12])
     missing = [word for word in named if word not in said and not isinstance(entry, Resolved)]
     assert not missing
     assert SHA256 not in said
+
+
+def test_evidence_with_stand_ins_names_each_of_them() -> None:
+    assert "with stand-ins for libcuda.so.1, libcufft.so.9.0 (" in str(EACH[4])
 
 
 def test_what_is_resolved_names_every_base() -> None:

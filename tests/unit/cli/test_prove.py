@@ -112,3 +112,10 @@ def test_a_bare_environment_sees_no_gpu_and_nothing_of_the_users_own_python() ->
         "HOME": "/work/bin",
         "CUDA_VISIBLE_DEVICES": "-1",
     }
+
+
+def test_stand_ins_are_for_the_image_tier_only(envbuilder: CommandLine) -> None:
+    ended = envbuilder("catalog", "prove", "tf-2.15-cpu", "--tier", "gpu", "--stand-ins")
+    assert ended.status == 2
+    assert "--stand-ins cannot be combined with --tier gpu" in ended.stderr
+    assert "--tier image --stand-ins" in ended.stderr

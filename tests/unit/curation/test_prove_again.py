@@ -186,3 +186,27 @@ def test_an_image_that_cannot_be_built_any_more_loses_its_evidence(here: World) 
     assert outcome.reached is None
     assert grades(outcome) == [Grade.DOCUMENTED, Grade.RESOLVED]
     assert reasons(outcome.row) == [(Grade.IMAGE, "a step failed")]
+
+
+def test_an_image_with_stand_ins_is_weaker_than_one_without(here: World) -> None:
+    here.images.stand_ins = ("libcublas.so.9.0",)
+    first = prove(ROW, Grade.IMAGE_WITH_STAND_INS, here.ports())
+    assert (first.reached, grades(first)[-1]) == (Grade.IMAGE_WITH_STAND_INS, Grade.IMAGE_WITH_STAND_INS)
+    assert not prove(here.reloaded(ROW), Grade.IMAGE_WITH_STAND_INS, here.ports()).again
+
+    real = prove(here.reloaded(ROW), Grade.IMAGE, here.ports())
+    assert (real.reached, real.again) == (Grade.IMAGE, True)
+    assert Grade.IMAGE_WITH_STAND_INS not in grades(real)
+
+
+def test_an_image_without_stand_ins_answers_a_request_for_one_with_them(here: World) -> None:
+    prove(ROW, Grade.IMAGE, here.ports())
+    outcome = prove(here.reloaded(ROW), Grade.IMAGE_WITH_STAND_INS, here.ports())
+    assert (outcome.reached, outcome.again) == (Grade.IMAGE, False)
+
+
+def test_a_failure_with_stand_ins_is_recorded_under_their_grade(here: World) -> None:
+    here.images.refusal = BuildFailed("a step failed")
+    outcome = prove(ROW, Grade.IMAGE_WITH_STAND_INS, here.ports())
+    assert outcome.reached is None
+    assert reasons(outcome.row)[-1] == (Grade.IMAGE_WITH_STAND_INS, "a step failed")

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.evidence import BuiltImage, Grade, RanOnGpu
+from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Grade, RanOnGpu
 from envbuilder.core.errors import BuildFailed, EnvbuilderError, ToolFailed
 from envbuilder.curation.prove import prove
 from envbuilder.curation.prove_image import ImageProof
-from envbuilder.diagnostics.checks.results import Report, Tier
+from envbuilder.curation.stand_ins.replacement import Replaced
+from envbuilder.diagnostics.checks.results import CheckResult, NotProven, Report, Tier
 from envbuilder.diagnostics.validate import Validation
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock
@@ -25,6 +26,7 @@ from tests.fakes.proving import TODAY, report, world
 
 ROW = small_row("tf-2.15-cpu")
 TAG = "envbuilder/proving-tf-2.15-cpu:latest"
+DRIVER = (("/usr/lib/x86_64-linux-gnu/libcuda.so.1", b"a library"),)
 FACTS = (
     ("TensorFlow", "2.15.1"),
     ("Python", "3.11.2 (glibc 2.36)"),
@@ -43,6 +45,9 @@ class Builds:
         images: What the engine holds, by tag.
         events: What happened, in order.
         kept: Reports by row and name.
+        replaced: Sonames that are replaced by stand-ins.
+        beside: Results of the validation beside the training.
+        asked: The last validation.
     """
 
     shipped: ClosureFolder
@@ -52,10 +57,14 @@ class Builds:
     build_error: EnvbuilderError | None = None
     probe_error: BaseException | None = None
     passed: bool = True
+    replaced: tuple[str, ...] = ()
+    beside: tuple[CheckResult, ...] = ()
+    asked: Validation | None = None
 
     def proof(self) -> ImageProof:
         return ImageProof(
             shipped=self.shipped,
+            stand_ins=self._replace,
             lock=self._lock,
             build=self._build,
             validate=self._validate,
@@ -63,6 +72,12 @@ class Builds:
             keep=self._keep,
             today=TODAY,
         )
+
+    def _replace(self, _row: Environment, made: Lock) -> Replaced:
+        self.events.append("replace")
+        if not self.replaced:
+            return Replaced(lock=made)
+        return Replaced(lock=replace(made, summary="with stand-ins"), files=DRIVER, any=True)
 
     def _lock(self, spec: Spec) -> Lock:
         return lock(small_catalog(), spec, lock_ports(shipped=self.shipped))
@@ -75,11 +90,20 @@ class Builds:
 
     def _validate(self, wanted: Validation, made: Lock) -> Report:
         assert self.images[wanted.image] is made
-        assert wanted.required is wanted.tier
         self.events.append(f"validate {wanted.tier}")
+        self.asked = wanted
         if self.probe_error:
             raise self.probe_error
-        return replace(report(passed=self.passed), subject=wanted.image, facts=FACTS, tier=wanted.tier or Tier.CPU)
+        facts = (*FACTS, *((("stand-ins", ", ".join(self.replaced)),) if self.replaced else ()))
+        made_report = report(passed=self.passed)
+        return replace(
+            made_report,
+            subject=wanted.image,
+            facts=facts,
+            tier=wanted.tier or Tier.CPU,
+            required=wanted.required,
+            results=(*made_report.results, *self.beside),
+        )
 
     def _remove(self, tag: str) -> None:
         self.events.append("remove")
@@ -112,6 +136,42 @@ def test_an_image_is_built_validated_and_removed(builds: Builds) -> None:
         when=TODAY,
         report="tf-2.15-cpu/image-debian-new.json",
     )
+
+
+@pytest.mark.parametrize("tier", [Grade.IMAGE, Grade.GPU])
+def test_the_tier_is_required_and_nothing_is_replaced(builds: Builds, tier: Grade) -> None:
+    builds.replaced = ("libcublas.so.9.0",)
+    builds.proof()(ROW, tier)
+    assert "replace" not in builds.events
+    assert builds.asked
+    assert (builds.asked.required, builds.asked.files) == (builds.asked.tier, ())
+
+
+def test_stand_ins_are_named_by_the_evidence_beside_the_real_lock(builds: Builds) -> None:
+    builds.replaced = ("libcublas.so.9.0", "libcuda.so.1")
+    entry, seen = builds.proof()(ROW, Grade.IMAGE_WITH_STAND_INS)
+    assert builds.events == ["replace", "build", "validate cpu", "remove"]
+    assert builds.asked
+    assert builds.asked.files == DRIVER
+    assert seen.passed
+    assert isinstance(entry, BuiltWithStandIns)
+    assert entry.stand_ins == builds.replaced
+    assert entry.lock == digest(lock(small_catalog(), Spec(environment=ROW.id), lock_ports(shipped=builds.shipped)))
+    assert entry.report == "tf-2.15-cpu/image-with-stand-ins-debian-new.json"
+
+
+def test_an_image_that_needs_no_stand_ins_is_proven_as_such(builds: Builds) -> None:
+    entry, _ = builds.proof()(ROW, Grade.IMAGE_WITH_STAND_INS)
+    assert isinstance(entry, BuiltImage)
+    assert entry.report == "tf-2.15-cpu/image-debian-new.json"
+
+
+@pytest.mark.parametrize(("check", "passed"), [("cudnn-version", True), ("tensorflow-imports", False)])
+def test_stand_ins_excuse_the_checks_of_their_libraries_only(builds: Builds, check: str, passed: bool) -> None:
+    builds.replaced = ("libcuda.so.1",)
+    builds.beside = (CheckResult(id=check, title=check, outcome=NotProven(reason="it is a stand-in")),)
+    _, seen = builds.proof()(ROW, Grade.IMAGE_WITH_STAND_INS)
+    assert seen.passed is passed
 
 
 def test_the_gpu_tier_asks_for_a_gpu_and_names_model_and_driver(builds: Builds) -> None:

@@ -151,3 +151,11 @@ def test_vendor_archives_are_fetched_and_named(machine: Machine) -> None:
     assert machine.store.has(f"sha256:{there.sha256}")
     machine.world.archives["cudnn"] = b"cudnn"
     assert {f"sha256:{pin.sha256}" for pin in (there, gone)} <= set(machine.gatherer.gather(lock))
+
+
+def test_a_package_that_is_a_build_dependency_too_is_fetched_once(machine: Machine) -> None:
+    lock = machine.lock()
+    own = lock.group(PackageGroup.OWN)[0]
+    twice = replace(lock, packages=(*lock.packages, replace(own, group=PackageGroup.BUILD)))
+    assert list(machine.gatherer.fetch(twice)) == []
+    assert machine.world.fetched.count(own.file) == 1

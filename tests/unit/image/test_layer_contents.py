@@ -17,6 +17,7 @@ from envbuilder.image.contents import ImageContent, LibraryFile
 from envbuilder.image.layer_contents import survey
 
 SITE = "opt/venv/lib/python3.8/site-packages"
+CUDNN = "usr/lib/x86_64-linux-gnu/libcudnn.so.7.6.5"
 ELF = b"\x7fELF" + bytes(100)
 
 
@@ -61,7 +62,7 @@ def test_paths_libraries_texts_and_digests_are_seen(tmp_path: Path) -> None:
     record = f"{SITE}/six-1.dist-info/RECORD"
     content = look(
         tmp_path,
-        layer({"usr/lib/liba.so": ELF, record: b"six.py,,", "app/run": b"run", "usr/bin/x": b"x"}, {
+        layer({"usr/lib/liba.so": ELF, CUDNN: b"cudnn", record: b"six.py,,", "app/run": b"run", "usr/bin/x": b"x"}, {
             "usr/lib/libb.so": (tarfile.SYMTYPE, "liba.so"), "usr/lib/libc.so": (tarfile.LNKTYPE, "usr/lib/liba.so"),
         }),
     )  # fmt: skip
@@ -71,6 +72,7 @@ def test_paths_libraries_texts_and_digests_are_seen(tmp_path: Path) -> None:
     assert content.digests == {
         record: hashlib.sha256(b"six.py,,").hexdigest(),
         "app/run": hashlib.sha256(b"run").hexdigest(),
+        CUDNN: hashlib.sha256(b"cudnn").hexdigest(),
     }
     assert list(tmp_path.iterdir()) == []
 

@@ -78,6 +78,22 @@ def test_a_lock_pins_the_libraries_that_its_set_takes_out_of_archives() -> None:
     assert "cuda-9.0.176-runfile 96863423feaa: libcublas.so.9.0, " in dict(made.inputs)["row.base.archives"]
 
 
+@pytest.mark.parametrize("environment", ["tf-1.12-cuda9.0", "tf-2.0-cuda10.0"])
+def test_libraries_that_the_package_index_has_are_pinned_by_their_own_hash(environment: str) -> None:
+    made = lock(real_catalog(), Spec(environment=environment), lock_ports())
+    *wheels, run_file = made.cuda.archives if made.cuda else ()
+    assert [pin.publisher for pin in wheels] == ["pypi", "pypi"]
+    assert {library.soname.partition(".")[0] for pin in wheels for library in pin.libraries} >= {
+        "libcublas",
+        "libcudart",
+        "libcudnn",
+        "libcurand",
+    }
+    assert all(library.sha256 for pin in wheels for library in pin.libraries)
+    assert {"libcufft", "libcusolver"} <= {library.soname.partition(".")[0] for library in run_file.libraries}
+    assert not [each for each in made.deviations if "one source only" in each]
+
+
 def test_a_sha256_with_one_source_is_a_deviation() -> None:
     catalog = real_catalog()
     row = find(catalog, "tf-1.7-cuda9.0")

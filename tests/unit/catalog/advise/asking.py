@@ -6,8 +6,7 @@ from envbuilder.catalog.advise.advice import Advice, AdviceReason, Answer, Topic
 from envbuilder.catalog.advise.recommend import advise, described
 from envbuilder.catalog.advise.version_ranges import spec_of
 from envbuilder.catalog.buildable import Inventory
-from envbuilder.catalog.gpu_names import gpu_asked
-from envbuilder.catalog.machine import Host
+from envbuilder.catalog.machine import Host, gpu_asked
 from envbuilder.core.versions import Release
 from tests.fakes.catalogs import real_catalog
 

@@ -298,13 +298,18 @@ def test_what_cannot_be_built_is_no_first_choice() -> None:
     assert answer.nearest[0].buildable is not None
     assert answer.nearest[0].buildable.verdict is not Buildability.NO
     gone = next(each for each in answer.nearest if each.environment == "tf-1.7-cuda9.0")
-    assert any("--registry-mirror" in change for change in changes(gone))
+    assert any("envbuilder python pack 3.6" in change for change in changes(gone))
 
 
 def test_an_interpreter_that_is_installed_here_is_packed_first() -> None:
     best = ask(tensorflow="1.7.0", inventory=WITH_3_6).fitting[0]
-    assert best.environment == "tf-1.7-cpu"
-    assert best.steps == ("envbuilder python pack /opt/bin/python3.6", "envbuilder build tf-1.7-cpu --tensorflow 1.7.0")
+    assert best.environment == "tf-1.7-cuda9.0"
+    assert best.steps == (
+        "envbuilder python pack /opt/bin/python3.6",
+        "envbuilder build tf-1.7-cuda9.0 --tensorflow 1.7.0 --accept-nvidia-eula",
+    )
+    cpu = ask(tensorflow="1.7.0", cpu=True, inventory=WITH_3_6).fitting[0]
+    assert cpu.steps == ("envbuilder python pack /opt/bin/python3.6", "envbuilder build tf-1.7-cpu --tensorflow 1.7.0")
     assert not ask(tensorflow="1.7.0", inventory=NOTHING).fitting
 
 

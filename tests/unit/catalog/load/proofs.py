@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from envbuilder.catalog.evidence import (
     BuiltImage,
+    BuiltWithStandIns,
     Documented,
     Evidence,
     Grade,
@@ -26,6 +27,18 @@ EVIDENCE: st.SearchStrategy[Evidence] = st.one_of(
     st.builds(Measured, file=LINES, sha256=HASHES, when=DAYS),
     st.builds(Resolved, bases=st.lists(NAMES).map(tuple), python=LINES, closure=DIGESTS, when=DAYS),
     st.builds(RanOnCpu, python=LINES, glibc=LINES, closure=DIGESTS, when=DAYS, report=LINES),
+    st.builds(
+        BuiltWithStandIns,
+        base=NAMES,
+        python=LINES,
+        closure=DIGESTS,
+        lock=DIGESTS,
+        stand_ins=st.sets(st.sampled_from(["libcuda.so.1", "libcufft.so.9.0", "libcusolver.so.10.0"]), min_size=1).map(
+            lambda names: tuple(sorted(names))
+        ),
+        when=DAYS,
+        report=LINES,
+    ),
     st.builds(BuiltImage, base=NAMES, python=LINES, closure=DIGESTS, lock=DIGESTS, when=DAYS, report=LINES),
     st.builds(RanOnGpu, base=NAMES, gpu=LINES, driver=LINES, closure=DIGESTS, lock=DIGESTS, when=DAYS, report=LINES),
 )

@@ -95,9 +95,9 @@ def test_nothing_unproven_is_not_written() -> None:
         ),
         ('glibc: "2.36"', "glibc: 2.36", "file:21: evidence[3].glibc: 2.36 would be read as a number"),
         ('lock: "sha256:', 'lock: "sha1:', "file:29: evidence[4].lock: 'sha1:"),
-        ('driver: "580.95"', 'driver: "580\\n95"', "file:35: evidence[5].driver: must be printable text on one line"),
+        ('driver: "580.95"', 'driver: "580\\n95"', "file:45: evidence[6].driver: must be printable text on one line"),
         ('when: "2026-11-21"', 'when: "yesterday"', "file:7: evidence[0].when: "),
-        ('why: "no GPU here"', "why: ~", "file:42: unproven[0].why: is missing"),
+        ('why: "no GPU here"', "why: ~", "file:52: unproven[0].why: is missing"),
     ],
 )
 def test_a_fault_names_its_line_and_field(old: str, new: str, expected: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.diagnostics.checks.content import CONTENT_CHECKS, run_content_checks
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, Tier
 from envbuilder.image.contents import ContentExpectation, ImageContent, LibraryFile
@@ -15,6 +16,7 @@ from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from tests.fakes.catalogs import good_lock
+from tests.fakes.vendor_archives import pin_of, with_archives
 
 SITE = "opt/venv/lib/python3.8/site-packages"
 DIGEST = "sha256:" + "ab" * 32
@@ -25,8 +27,10 @@ PIN = ImagePin(
     config=DIGEST,
     layers=(ImageLayerPin(id="base", key=DIGEST, diff_id=DIGEST, blob=BLOB),),
 )
+ARCHIVE = pin_of(b"archive", ArchiveFormat.TAR_GZIP, hashes={"libx.so.9.0": "ef" * 32})
+VENDOR = "usr/lib/x86_64-linux-gnu/libx.so.9.0"
 LOCK = replace(
-    good_lock(),
+    with_archives(good_lock(), ARCHIVE),
     image=PIN,
     files=(OwnFile(path="/app/run", sha256="cd" * 32, size=3),),
     packages=tuple(pin for pin in good_lock().packages if pin.group is not PackageGroup.BUILD)[:2],
@@ -77,6 +81,8 @@ def good() -> ImageContent:
         folder="/workspace",
         paths={
             **cuda,
+            VENDOR: "",
+            "usr/lib/x86_64-linux-gnu/liby.so.9.0.1": "",
             **{library.path: "" for library in libraries},
             f"{SITE}/x.py": "",
             "opt/venv/bin/x": "",
@@ -92,7 +98,7 @@ def good() -> ImageContent:
         },
         libraries=libraries,
         texts={"opt/envbuilder/envbuilder.lock": b"the lock", **metadata, **record, **SYSTEM},
-        digests={"app/run": "cd" * 32, f"{SITE}/x.py": hashlib.sha256(CODE).hexdigest()},
+        digests={"app/run": "cd" * 32, VENDOR: "ef" * 32, f"{SITE}/x.py": hashlib.sha256(CODE).hexdigest()},
     )
 
 
@@ -231,6 +237,11 @@ WRONG = {
         replace(GOOD, libraries=(LibraryFile(path="a.so", damage="a damaged ELF file"),)),
     ],
     "cuda-libraries-present": [without(GOOD, f"usr/lib/x86_64-linux-gnu/{CUDA}")],
+    "vendor-libraries-unmodified": [
+        without(GOOD, VENDOR),
+        replace(GOOD, digests={**GOOD.digests, VENDOR: "00" * 32}),
+        link("usr/lib/x86_64-linux-gnu/liby.so.9.0.1", "elsewhere.so"),
+    ],
     "no-driver-inside": [replace(GOOD, paths={**GOOD.paths, "usr/lib/x86_64-linux-gnu/libcuda.so.1": ""})],
 }
 
@@ -283,6 +294,10 @@ NEAR = {
         (privileged("usr/bin/sudo", listed_by="sudo"), KEEPING),
         (privileged("usr/bin/chage", "set-group-ID", OWNER), KEEPING),
         (privileged("bin/ping", "capabilities", OWNER), KEEPING),
+    ],
+    "vendor-libraries-unmodified": [
+        (replace(GOOD, digests={**GOOD.digests, "usr/lib/x86_64-linux-gnu/liby.so.9.0.1": "00" * 32}), LOCK),
+        (link("usr/lib/x86_64-linux-gnu/libx.so", "libx.so.9.0"), LOCK),
     ],
     "nothing-removed": [(record("x.py,,", "a.wh.py,,", "wh.py,,"), LOCK)],
     "no-file-is-a-folder": [(link("etc/localtime2/x"), LOCK), (link("binary/x"), LOCK)],

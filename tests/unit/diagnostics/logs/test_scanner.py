@@ -88,8 +88,8 @@ def test_a_figure_that_differs_in_digits_only_is_read_again() -> None:
 
 
 def test_the_memory_does_not_grow_with_the_log() -> None:
-    """45 MB of lines that are all different, half of it long words that are all different."""
-    pieces = iter(range(15))
+    """27 MB of lines that are all different, half of it long words that are all different."""
+    pieces = iter(range(9))
 
     def unlike(_: int) -> bytes:
         piece = next(pieces, None)
@@ -102,8 +102,8 @@ def test_the_memory_does_not_grow_with_the_log() -> None:
     evidence = scan(failures(), unlike)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert evidence.lines == 30_000
-    assert peak < 35_000_000
+    assert evidence.lines == 18_000
+    assert peak < 25_000_000
 
 
 def test_every_example_opens_the_gate() -> None:

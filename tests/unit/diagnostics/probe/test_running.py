@@ -10,7 +10,8 @@ import pytest
 
 from envbuilder.core.errors import ToolFailed, ToolMissing
 from envbuilder.diagnostics.facts.facts import Seen, Unseen
-from envbuilder.diagnostics.probe.containers import PROBE_PATH, PYTHON, REQUEST_PATH, probe_image
+from envbuilder.diagnostics.probe.containers import PROBE_PATH, REQUEST_PATH, probe_image
+from envbuilder.diagnostics.probe.decoding import PYTHON
 from envbuilder.diagnostics.probe.interpreters import probe_python
 from envbuilder.diagnostics.probe.requests import ProbeRequest, request_for
 from envbuilder.oci.runtime.command import RunRequest, RunResult

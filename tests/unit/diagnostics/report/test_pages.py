@@ -70,7 +70,7 @@ def nasty() -> Report:
 
 
 def test_a_page_loads_nothing_and_runs_nothing() -> None:
-    source = HTML.write(REPORT)
+    source = HTML(REPORT)
     page = Page(source)
     assert page.links == ["data:,"]
     assert "url(" not in source
@@ -80,7 +80,7 @@ def test_a_page_loads_nothing_and_runs_nothing() -> None:
 
 @given(reports)
 def test_a_page_is_well_formed_and_has_only_our_tags(report: Report) -> None:
-    page = Page(HTML.write(report))
+    page = Page(HTML(report))
     assert page.open == []
     assert page.tags <= ALLOWED
     assert page.handlers == []
@@ -88,14 +88,14 @@ def test_a_page_is_well_formed_and_has_only_our_tags(report: Report) -> None:
 
 
 def test_what_others_wrote_is_text_in_a_page() -> None:
-    page = Page(HTML.write(nasty()))
+    page = Page(HTML(nasty()))
     assert "script" not in page.tags
     assert "<script>alert(1)</script>" in page.text
     assert not set("\x00\x1b\u202e") & set(page.text)
 
 
 def test_a_page_says_failures_before_what_is_not_proven_and_what_nobody_looked_at_last() -> None:
-    text = Page(HTML.write(REPORT)).text
+    text = Page(HTML(REPORT)).text
     order = ("FAILED in tier cpu", "cuDNN is 7.6.5", "not exported", "Python 3.8.18", "8.1 µs", "did not prove")
     places = [text.rindex(words) if words == "did not prove" else text.index(words) for words in order]
     # The verdict stands in the title too.
@@ -103,8 +103,8 @@ def test_a_page_says_failures_before_what_is_not_proven_and_what_nobody_looked_a
 
 
 def test_a_page_marks_what_was_required() -> None:
-    assert 'class="badge"' in HTML.write(replace(REPORT, required=Tier.CPU))
-    assert 'class="badge"' not in HTML.write(REPORT)
+    assert 'class="badge"' in HTML(replace(REPORT, required=Tier.CPU))
+    assert 'class="badge"' not in HTML(REPORT)
 
 
 def test_bars_of_a_group_have_one_scale_and_a_number_alone_has_no_bar() -> None:
@@ -112,12 +112,12 @@ def test_bars_of_a_group_have_one_scale_and_a_number_alone_has_no_bar() -> None:
         return Figure(name=name, value=value, unit=unit, group="G")
 
     three = (figure("a", 4, "s"), figure("b", 1, "s"), figure("c", 9, "bytes"))
-    assert Page(HTML.write(replace(REPORT, figures=three))).bars == ["99.00%", "24.75%"]
+    assert Page(HTML(replace(REPORT, figures=three))).bars == ["99.00%", "24.75%"]
 
 
 @pytest.mark.parametrize("name", ["html", "markdown"])
 def test_a_report_without_results_never_says_passed(name: str) -> None:
-    written = FORMATS[name].write(replace(REPORT, results=()))
+    written = FORMATS[name](replace(REPORT, results=()))
     assert "NOTHING PROVEN" in written
     assert "PASSED" not in written
 
@@ -129,7 +129,7 @@ def bare(markdown: str) -> str:
 
 @given(reports)
 def test_markdown_keeps_tables_whole_and_opens_no_tag(report: Report) -> None:
-    written = bare(MARKDOWN.write(report))
+    written = bare(MARKDOWN(report))
     assert set(re.findall(r"<[^>\n]*>?", written)) <= {
         *("<details>", "</details>", "<summary>", "</summary>", "<!-- -->"),
     }
@@ -138,13 +138,13 @@ def test_markdown_keeps_tables_whole_and_opens_no_tag(report: Report) -> None:
 
 
 def test_markdown_calls_nobody_and_links_to_no_issue() -> None:
-    written = bare(MARKDOWN.write(nasty()))
+    written = bare(MARKDOWN(nasty()))
     assert "@<!-- -->someone" in written
     assert not re.search(r"[@#]\w", written)
 
 
 def test_markdown_folds_what_passed_and_shows_failures_with_remedies() -> None:
-    written = MARKDOWN.write(REPORT)
+    written = MARKDOWN(REPORT)
     seen, _, folded = written.partition("<details>")
     assert (
         "| `cudnn-version` | cuDNN is 7.6.5; TensorFlow takes cuDNN 8.0 or a later 8.x | rebuild from the lock |"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.checks.results import CheckResult, Figure, NotProven, Passed, Report, Tier, failure
 from envbuilder.diagnostics.report.registry import FORMATS, SUFFIXES, format_named, format_of
+from envbuilder.diagnostics.report.text_format import text_report
 
 REPORT = Report(
     subject="team/tf:1",
@@ -108,25 +109,25 @@ reports = st.builds(
 
 
 def suite(report: Report) -> ET.Element:
-    root = ET.fromstring(FORMATS["junit"].write(report))  # noqa: S314 - written by us a moment ago
+    root = ET.fromstring(FORMATS["junit"](report))  # noqa: S314 - written by us a moment ago
     found = root.find("testsuite")
     assert found is not None
     return found
 
 
 def test_text_groups_failures_first_and_ends_with_what_was_not_proven() -> None:
-    assert FORMATS["text"].write(REPORT) == TEXT
+    assert FORMATS["text"](REPORT) == TEXT
 
 
 def test_text_says_that_something_required_counts_as_failed() -> None:
     required = replace(REPORT, required=Tier.CPU)
-    assert "not exported (required, so it counts as failed)" in FORMATS["text"].write(required)
+    assert "not exported (required, so it counts as failed)" in FORMATS["text"](required)
 
 
 def test_text_says_a_reason_that_many_checks_share_once() -> None:
     gone = NotProven(reason="there is no GPU")
     several = tuple(CheckResult(id=f"gpu-{number}", title="", outcome=gone) for number in range(3))
-    text = FORMATS["text"].write(replace(REPORT, results=several))
+    text = FORMATS["text"](replace(REPORT, results=several))
     assert "  there is no GPU\n    gpu-0, gpu-1, gpu-2\n" in text
 
 
@@ -135,42 +136,42 @@ def test_what_was_required_stands_before_what_was_not() -> None:
         CheckResult(id="a-gpu", title="", outcome=NotProven(reason="no GPU"), tier=Tier.GPU),
         CheckResult(id="b-cpu", title="", outcome=NotProven(reason="no look"), tier=Tier.CPU),
     )
-    text = FORMATS["text"].write(replace(REPORT, required=Tier.CPU, results=several))
+    text = FORMATS["text"](replace(REPORT, required=Tier.CPU, results=several))
     assert text.index("b-cpu") < text.index("a-gpu")
 
 
 @pytest.mark.parametrize("name", ["html", "junit", "markdown", "text"])
 def test_half_a_character_can_be_encoded(name: str) -> None:
-    assert "a\ufffdb" in FORMATS[name].write(replace(REPORT, subject="a\udcffb")).encode().decode()
+    assert "a\ufffdb" in FORMATS[name](replace(REPORT, subject="a\udcffb")).encode().decode()
 
 
 def test_the_verdict_says_how_much_of_what_is_not_proven_was_required() -> None:
     required = replace(REPORT, required=Tier.CPU)
-    assert "FAILED in tier cpu: 1 failed, 1 not proven (1 required), 1 passed" in FORMATS["text"].write(required)
+    assert "FAILED in tier cpu: 1 failed, 1 not proven (1 required), 1 passed" in FORMATS["text"](required)
 
 
 def test_colour_is_only_there_when_asked_for() -> None:
-    assert "\x1b" not in FORMATS["text"].write(REPORT)
-    assert "\x1b[31;1m✗ Failed: 1\x1b[0m" in FORMATS["text"].write(REPORT, color=True)
+    assert "\x1b" not in FORMATS["text"](REPORT)
+    assert "\x1b[31;1m✗ Failed: 1\x1b[0m" in text_report(REPORT, color=True)
 
 
 def test_a_report_without_results_never_says_passed() -> None:
     empty = replace(REPORT, results=())
     assert not empty.passed
-    assert "NOTHING PROVEN" in FORMATS["text"].write(empty)
-    assert "PASSED" not in FORMATS["text"].write(empty)
+    assert "NOTHING PROVEN" in FORMATS["text"](empty)
+    assert "PASSED" not in FORMATS["text"](empty)
 
 
 @given(reports)
 def test_text_fits_a_hundred_columns_and_has_no_control_characters(report: Report) -> None:
-    text = FORMATS["text"].write(report)
+    text = FORMATS["text"](report)
 
     assert all(len(line) <= 100 for line in text.split("\n"))
     assert all(character == "\n" or character.isprintable() or ord(character) >= 160 for character in text)
 
 
 def test_json_has_stable_names() -> None:
-    document = json.loads(FORMATS["json"].write(REPORT))
+    document = json.loads(FORMATS["json"](REPORT))
 
     assert list(document) == [
         "schema",
@@ -224,7 +225,7 @@ def test_json_has_stable_names() -> None:
 
 @given(reports)
 def test_json_can_be_read_back(report: Report) -> None:
-    assert len(json.loads(FORMATS["json"].write(report))["results"]) == len(report.results)
+    assert len(json.loads(FORMATS["json"](report))["results"]) == len(report.results)
 
 
 def test_junit_has_the_seconds_that_are_known() -> None:

@@ -27,7 +27,7 @@ def validator() -> Any:  # noqa: ANN401  the package has no types
 
 
 def written(report: Report) -> dict[str, object]:
-    document = json.loads(FORMATS["json"].write(report), parse_constant=pytest.fail)
+    document = json.loads(FORMATS["json"](report), parse_constant=pytest.fail)
     assert isinstance(document, dict)
     return document
 
