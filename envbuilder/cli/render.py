@@ -54,7 +54,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     ingredients.provide_tools(lock, merged)
     files = rendered(lock, here.templates)
     host = ingredients.host_files(lock, merged) if host_settings else ()
-    libraries = ingredients.libraries(lock, merged)
+    # What is not pinned cannot be built: nothing is fetched for it.
+    libraries = () if lock.unpinned else ingredients.libraries(lock, merged)
     write(files, output, ingredients.find_file, host, libraries)
     base = base_reference(lock.base.kind, lock.base.id, lock.base.image, lock.base.digest)
     if as_json:
