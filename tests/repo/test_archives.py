@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.archives import VendorArchive
+from envbuilder.catalog.environments import Environment, PublicationState
 from tests.fakes.catalogs import real_catalog
 
 FACTS = real_catalog().archives
+ONE_BASE = {"tf-2.16-cuda12.3", "tf-2.17-cuda12.3"}
+"""No image with CUDA 12.3 and cuDNN 8.9 is in the catalog; their base is a Debian tree with wheels, both published."""
 
 
 def test_archives_cover_the_cuda_releases_that_wheels_were_compiled_with() -> None:
@@ -31,3 +34,9 @@ def test_eight_published_hashes_are_known_to_be_wrong() -> None:
     assert len(FACTS.known_wrong) == 8
     pinned = {(archive.file, archive.sha256) for archive in FACTS.archives}
     assert not pinned & {(wrong.file, wrong.sha256) for wrong in FACTS.known_wrong}
+
+
+@pytest.mark.parametrize("row", [row for row in real_catalog().environments if row.cuda], ids=lambda row: row.id)
+def test_a_gpu_environment_has_two_bases_that_are_not_known_to_be_withdrawn(row: Environment) -> None:
+    ways = [choice for choice in row.bases if choice.system.publication.state is not PublicationState.WITHDRAWN]
+    assert len(ways) >= (1 if row.id in ONE_BASE else 2)
