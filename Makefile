@@ -99,9 +99,17 @@ row: setup ## Make and prove a row for a new release: RELEASE=tensorflow==2.22.0
 	.ci/row "$(RELEASE)"
 
 .PHONY: coverage
-coverage: setup ## Unit tests with branch coverage
-	$(BIN)/coverage run -m pytest tests/unit tests/golden tests/repo
+coverage: setup ## Lines and branches that tests without engine reach: per file, per district, in all
+	.ci/test-tools
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(PARALLEL) $(UNIT)
+	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+	@for district in cli wiring cluster curation diagnostics image lock catalog oci core; do \
+	    if [ -d envbuilder/$$district ]; then \
+	        echo "$$district $$($(BIN)/coverage report --format=total --precision=1 --include="envbuilder/$$district/*") %"; \
+	    fi; \
+	done
 
 .PHONY: release
 release: setup ## Build wheel and source distribution into dist/, check both, and install the wheel elsewhere; publishes nothing

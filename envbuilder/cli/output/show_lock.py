@@ -28,6 +28,10 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
         }
         if cuda
         else None,
+        "archives": [
+            {"id": pin.id, "publisher": pin.publisher, "sonames": [library.soname for library in pin.libraries]}
+            for pin in (cuda.archives if cuda else ())
+        ],
         "memory": {"policy": str(lock.memory), "meaning": meaning(lock)},
         "user": {"name": lock.user.name, "uid": lock.user.uid, "gid": lock.user.gid},
         "packages": {group.value: len(lock.group(group)) for group in PackageGroup},
@@ -78,6 +82,8 @@ def _image_lines(lock: Lock) -> Iterator[str]:
     if lock.cuda:
         cuda = lock.cuda
         yield f"  CUDA {cuda.cuda}, cuDNN {cuda.cudnn} from {cuda.provider.value}; driver {cuda.driver} or later"
+        for pin in cuda.archives:
+            yield f"  {', '.join(library.soname for library in pin.libraries)} out of {pin.id} of {pin.publisher}"
     yield f"  runs as {lock.user.name} ({lock.user.uid}:{lock.user.gid}); dated {_moment(lock)}"
     if lock.image:
         yield f"  assembled: {lock.image.manifest}"
