@@ -192,11 +192,9 @@ def test_an_engine_that_is_asked_for_and_does_not_answer_is_an_error(tool: Tool,
     assert "next:" in done.stderr
 
 
-def test_a_base_that_is_gone_is_named_with_what_to_do(tool: Tool, tmp_path: Path) -> None:
-    (tmp_path / "envbuilder.yaml").write_text(
-        'environment: "tf-1.4-cuda8.0"\nbase: "nvidia-cuda-8.0-cudnn6"\n', encoding="utf-8"
-    )
-    done = tool("build", "--registry-mirror", NOTHING_LISTENS, folder=tmp_path)
+def test_a_base_that_is_gone_is_named_with_what_to_do(tool: Tool) -> None:
+    gone = ("--base", "nvidia-cuda-8.0-cudnn6", "--registry-mirror", NOTHING_LISTENS)
+    done = tool("build", "tf-1.4-cuda8.0", *gone)
 
     assert done.status == 5, done.stderr
     assert "nvidia-cuda-8.0-cudnn6" in done.stderr
