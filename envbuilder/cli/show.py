@@ -22,6 +22,9 @@ from envbuilder.cli.output.show_json import document
 from envbuilder.lock.lock_paths import read_lock
 from envbuilder.wiring.inventory import inventory
 
+_GRADE_WIDTH = 11
+"""Columns of a grade; an environment with a longer one has a wider column."""
+
 
 @click.command("show")
 @click.argument("environment", metavar="ENV|LOCK")
@@ -56,16 +59,17 @@ def _lines(catalog: Catalog, row: Environment, available: Inventory) -> Iterator
             f"     {buildable_line(on_base(row, choice, available))}",
         )
     ]
+    width = max(_GRADE_WIDTH, *(len(entry.grade.value) for entry in (*row.evidence, *row.unproven)))
     sections = (
         ("TensorFlow", list(_framework_lines(row))),
         ("CUDA", list(_cuda_lines(catalog, row, row.cuda)) if row.cuda else []),
         (f"Packages as of {row.cutoff}", list(_package_lines(row))),
         ("Known traps", list(_trap_lines(row))),
         ("Bases, in order of preference", bases),
-        ("Known to work", [f"  {entry.grade.value:<11} {entry.when}  {entry}" for entry in row.evidence]),
+        ("Known to work", [f"  {entry.grade.value:<{width}} {entry.when}  {entry}" for entry in row.evidence]),
         (
             "Tried, and not proven",
-            [f"  {entry.grade.value:<11} {entry.when}  {entry.why}" for entry in row.unproven],
+            [f"  {entry.grade.value:<{width}} {entry.when}  {entry.why}" for entry in row.unproven],
         ),
         ("Sources", [f"  {source.text}" for source in (*row.framework.sources, *row.sources)]),
     )
