@@ -174,6 +174,7 @@ def _unpinned(archive: VendorArchive) -> ArchivePin:
         path=archive.path,
         file=archive.file,
         sha256=archive.sha256,
+        size=archive.size,
         inner=archive.inner,
         eula=archive.eula,
         libraries=tuple(LibraryPin(soname=each.soname, path=each.path) for each in archive.libraries),
