@@ -10,7 +10,6 @@ from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnGpu
 from envbuilder.core.errors import ToolFailed
 from envbuilder.curation.stand_ins.replacement import Replaced
-from envbuilder.diagnostics.checks.evaluation import STAND_INS
 from envbuilder.diagnostics.checks.results import NotProven, Report, Tier
 from envbuilder.diagnostics.checks.stand_ins import CHECKS
 from envbuilder.diagnostics.validate import Validation
@@ -58,19 +57,19 @@ class ImageProof:
             )
         used = self.stand_ins(row, made) if tier is Grade.IMAGE_WITH_STAND_INS else Replaced(lock=made)
         report = self._validated(row, tier, used)
-        proven = Grade.IMAGE if tier is Grade.IMAGE_WITH_STAND_INS and not used.any else tier
+        proven = Grade.IMAGE if tier is Grade.IMAGE_WITH_STAND_INS and not used.sonames else tier
         # Two runs of the same image differ only in their duration, which is irrelevant here.
         kept = replace(report, subject=f"image of {digest(made)}")
         path = self.keep(row, f"{proven.value}-{made.base.id}", kept) if report.passed else ""
         common = {"base": made.base.id, "closure": closure.digest, "lock": digest(made)}
-        return _evidence(proven, dict(report.facts), common, path, self.today), report
+        return _evidence(proven, dict(report.facts), common, path, self.today, used.sonames), report
 
     def _validated(self, row: Environment, tier: Grade, used: Replaced) -> Report:
         """Build the image, validate it, and remove it."""
         tag = TAG.format(row=row.id)
         self.build(used.lock, tag)
         wanted = Tier.GPU if tier is Grade.GPU else Tier.CPU
-        required = None if used.any else wanted
+        required = None if used.sonames else wanted
         try:
             validation = Validation(image=tag, tier=wanted, required=required, files=used.files)
             report = self.validate(validation, used.lock)
@@ -84,7 +83,14 @@ def _only_libraries_open(report: Report) -> bool:
     return {each.id for each in report.results if isinstance(each.outcome, NotProven)} <= CHECKS
 
 
-def _evidence(proven: Grade, facts: Mapping[str, str], common: Mapping[str, str], report: str, today: date) -> Evidence:
+def _evidence(  # noqa: PLR0913  each is a part of one entry
+    proven: Grade,
+    facts: Mapping[str, str],
+    common: Mapping[str, str],
+    report: str,
+    today: date,
+    stand_ins: tuple[str, ...],
+) -> Evidence:
     """Return the evidence of a run; `common` are the fields that all kinds have."""
     if proven is Grade.GPU:
         gpu, driver = (facts.get(name, "").partition(",")[0] for name in ("GPU 0", "driver"))
@@ -92,5 +98,4 @@ def _evidence(proven: Grade, facts: Mapping[str, str], common: Mapping[str, str]
     python = facts.get("Python", "").partition(" ")[0]
     if proven is Grade.IMAGE:
         return BuiltImage(**common, python=python, report=report, when=today)
-    names = tuple(facts.get(STAND_INS, "").split(", "))
-    return BuiltWithStandIns(**common, python=python, stand_ins=names, report=report, when=today)
+    return BuiltWithStandIns(**common, python=python, stand_ins=stand_ins, report=report, when=today)

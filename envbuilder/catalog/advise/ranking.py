@@ -7,6 +7,7 @@ from packaging.version import Version
 from envbuilder.catalog.advise.advice import Advice, Spec, Topic, Wanted, Weight
 from envbuilder.catalog.advise.candidates import python_distance
 from envbuilder.catalog.cuda import Coverage
+from envbuilder.catalog.evidence import Grade
 
 PRICES = {
     Topic.PATCH: 1,
@@ -57,13 +58,18 @@ def order(advice: Advice, place: int, wanted: Wanted) -> tuple[object, ...]:
         advice.is_doubtful,
         advice.buildable.verdict.rank if advice.buildable else 0,
         _COVERAGE.index(advice.coverage),
-        -advice.proven.rank,
+        -_proof(advice.proven).rank,
         advice.costs,
         tuple(-part for part in version.release),
         place,
         tuple(-part for part in advice.python.parts),
         advice.environment,
     )
+
+
+def _proof(proven: Grade) -> Grade:
+    """Return the grade that counts: an image with stand-ins proves no more about CUDA than a run on a CPU."""
+    return Grade.CPU if proven is Grade.IMAGE_WITH_STAND_INS else proven
 
 
 def _driver_step(advice: Advice) -> tuple[int, ...]:

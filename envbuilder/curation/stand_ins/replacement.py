@@ -29,12 +29,12 @@ class Replaced:
     Attributes:
         lock: The lock; its stand-ins are in the store.
         files: `(path in the container, content)` of what a run needs beside the image: a library for the driver.
-        any: Whether anything was replaced.
+        sonames: Replaced libraries, sorted; that of the driver is one of them.
     """
 
     lock: Lock
     files: tuple[tuple[str, bytes], ...] = ()
-    any: bool = False
+    sonames: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,10 @@ class StandIns:
         archives = tuple(part for pin in lock.cuda.archives for part in self._parts(pin, imports))
         files = ((DRIVER_IN_CONTAINER, self._compiled(DRIVER, imports)),) if driver else ()
         changed = replace(lock, cuda=replace(lock.cuda, archives=archives), image=None)
-        return Replaced(lock=changed, files=files, any=True)
+        sonames = [library.soname for pin in archives if pin.publisher == PUBLISHER for library in pin.libraries] + [
+            DRIVER
+        ] * driver
+        return Replaced(lock=changed, files=files, sonames=tuple(sorted(sonames)))
 
     def _parts(self, pin: ArchivePin, imports: Sequence[ImportedSymbol]) -> tuple[ArchivePin, ...]:
         """Return what is left of an archive, and an archive of stand-ins for the rest."""

@@ -77,7 +77,7 @@ class Builds:
         self.events.append("replace")
         if not self.replaced:
             return Replaced(lock=made)
-        return Replaced(lock=replace(made, summary="with stand-ins"), files=DRIVER, any=True)
+        return Replaced(lock=replace(made, summary="with stand-ins"), files=DRIVER, sonames=self.replaced)
 
     def _lock(self, spec: Spec) -> Lock:
         return lock(small_catalog(), spec, lock_ports(shipped=self.shipped))
