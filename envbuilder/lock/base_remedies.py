@@ -28,10 +28,26 @@ def explained(error: NoUsableBase, catalog: Catalog, row: Environment, available
     """
     bases = {choice.system.id: _base_alone(row, choice.system.id, available) for choice in row.bases}
     refusals = tuple((base, _reason(bases[base], reason)) for base, reason in error.refusals)
-    obstacles = [bases[base] for base, _ in error.refusals if bases[base].verdict is not Buildability.YES]
-    hint = obstacles[-1].hint if len(obstacles) == len(refusals) else error.hint
+    hint = _of_the_least(tuple(bases[base] for base, _ in error.refusals), error.hint)
     near = _instead(catalog, row, _without_standalone(error, row, bases, available))
     return NoUsableBase(row.id, refusals, hint=f"{near}; for {row.id} itself: {hint}" if near else hint)
+
+
+def _of_the_least(refused: tuple[Buildable, ...], seen: str) -> str:
+    """Return the hint for the base with the smallest obstacle, the last of several.
+
+    Args:
+        refused: What is known of each refused base without its interpreter.
+        seen: The hint of the failed attempt, which is about an interpreter if the base may be available.
+    """
+    least = min(reversed(refused), key=lambda each: each.verdict.rank)
+    match least.verdict:
+        case Buildability.NO:
+            return least.hint
+        case Buildability.UNKNOWN if least.hint not in seen:
+            return f"{seen}; then {least.hint}"
+        case _:
+            return seen
 
 
 def _without_standalone(

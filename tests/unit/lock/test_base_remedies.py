@@ -75,3 +75,11 @@ def test_what_needs_the_interpreter_that_was_looked_for_in_vain_is_not_offered()
     hint = said("tf-2.4-cuda11.0", refusals, mirror).hint
     assert hint.startswith("`envbuilder build tf-2.5-cuda11.2`, the nearest environment that can be built here; ")
     assert "own hint" in hint
+
+
+def test_an_archive_that_may_be_downloaded_comes_before_a_withdrawn_image() -> None:
+    refusals = (("debian-bookworm", NO_PYTHON), (LOST, "no manifest"))
+    licensed = Inventory(unaccepted=frozenset({"nvidia-developer", "nvidia-developer-download"}))
+    hint = said("tf-1.7-cuda9.0", refusals, licensed, hint="pack Python 3.6").hint
+    assert "for tf-1.7-cuda9.0 itself: pack Python 3.6; then build it with --accept-nvidia-eula" in hint
+    assert "--registry-mirror" not in hint
