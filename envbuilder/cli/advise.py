@@ -16,8 +16,8 @@ from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.machine import Host, gpu_asked
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import grouped
-from envbuilder.cli.output.advice import answer_document, answer_text, asked_text, width
-from envbuilder.cli.output.printing import json_option, print_json
+from envbuilder.cli.output.advice import answer_document, answer_text, asked_text
+from envbuilder.cli.output.printing import json_option, print_json, width
 from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_text
 from envbuilder.core.versions import Release

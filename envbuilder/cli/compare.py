@@ -10,8 +10,7 @@ import click
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import meant
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.output.advice import width
-from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json
+from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json, width
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.text_files import read_text
 from envbuilder.diagnostics.compare.compare import compare
@@ -45,7 +44,7 @@ def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
         print_json(_document(found))
         return
     for line in _lines(found, _failing(fails)):
-        click.echo(folded(line, width()) if len(click.unstyle(line)) > width() else line)
+        click.echo(folded(line) if len(click.unstyle(line)) > width() else line)
 
 
 def _content(session: Session, name: str) -> Facts | Lock:

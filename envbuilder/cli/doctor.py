@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.output.printing import json_option, print_json
+from envbuilder.cli.output.printing import json_option, print_json, width
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.core.text_files import read_stream, read_text
@@ -24,8 +24,6 @@ from envbuilder.diagnostics.doctor import (
 )
 from envbuilder.diagnostics.host_environment import HostEnvironmentPorts
 from envbuilder.wiring.settings import Settings
-
-_NARROWEST, _WIDEST = 60, 120
 
 
 @click.command("doctor")
@@ -90,9 +88,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     if as_json:
         print_json(doctor_document(looked, examination))
     else:
-        width = min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
         is_one_python = bool(python and not container)
-        click.echo("\n".join(doctor_text(looked, examination, width, is_one_python=is_one_python)))
+        click.echo("\n".join(doctor_text(looked, examination, width(), is_one_python=is_one_python)))
     if examination.has_problems:
         raise click.exceptions.Exit(1)
 

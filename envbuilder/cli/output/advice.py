@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -18,12 +17,6 @@ _MARKS = {Weight.FOR: "+", Weight.COST: "~", Weight.AGAINST: "-"}
 _COLOURS = {Weight.FOR: "green", Weight.COST: "yellow", Weight.AGAINST: "red"}
 _VERDICTS = {Verdict.FITS: "fits", Verdict.COST: "fits, at a cost", Verdict.NOT: "does not fit"}
 _LEGEND = "+ speaks for it   ~ costs something   - rules it out"
-NARROWEST, WIDEST = 60, 120
-
-
-def width() -> int:
-    """Return the columns of the terminal, up to a readable width."""
-    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((100, 24)).columns))
 
 
 def answer_text(answer: Answer, asked: str, limit: int, columns: int) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 
 import click
 
-from envbuilder.cli.output.printing import heading, paragraph
+from envbuilder.cli.output.printing import heading, paragraph, width
 from envbuilder.diagnostics.logs.diagnosis import Cause, Diagnosis
 from envbuilder.diagnostics.logs.evidence import ExtractedFacts
 
 _SURE = ((0.9, "almost certain"), (0.7, "likely"), (0.5, "more likely than not"), (0.0, "a guess"))
-_WIDTHS = (60, 110)
 _CANDIDATES = 3
 # Prefixes of TensorFlow's messages: time, level, file and line.
 _PREFIX = re.compile(
@@ -74,10 +72,8 @@ def _seen(said: ExtractedFacts) -> dict[str, object]:
 
 
 def as_text(found: Diagnosis, *, show_all: bool = False) -> str:
-    """Return the diagnosis as text, as wide as the terminal up to 110 columns."""
-    columns = shutil.get_terminal_size((100, 24)).columns
-    width = min(max(columns, _WIDTHS[0]), _WIDTHS[1])
-    return "\n".join(_lines(found, width, show_all=show_all))
+    """Return the diagnosis as text, as wide as the terminal."""
+    return "\n".join(_lines(found, width(), show_all=show_all))
 
 
 def _lines(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:

@@ -13,10 +13,10 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import offer
 from envbuilder.catalog.verdicts import Compatibility
-from envbuilder.cli.output.advice import host_text, width
+from envbuilder.cli.output.advice import host_text
 from envbuilder.cli.output.buildable import buildable_notes
 from envbuilder.cli.output.compatibility import COLOURS, WORDS, offer_document, why
-from envbuilder.cli.output.printing import folded, heading, print_json
+from envbuilder.cli.output.printing import folded, heading, print_json, width
 from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_text
 from envbuilder.diagnostics.facts.machine import host_of
@@ -47,7 +47,7 @@ def show_fits(
     for line in _lines([each.compatibility for each in offers], host_text(host)):
         click.echo(line)
     for line in buildable_notes([each.buildable for each in offers if each.buildable.verdict is Buildability.NO]):
-        click.echo(line and folded(line, width()))
+        click.echo(line and folded(line))
 
 
 def _host(where: str) -> Host:
@@ -60,7 +60,7 @@ def _host(where: str) -> Host:
 
 
 def _lines(verdicts: Sequence[Compatibility], host: str) -> Iterator[str]:
-    yield folded(f"Host: {host}", width())
+    yield folded(f"Host: {host}")
     yield ""
     names = max((len(verdict.environment) for verdict in verdicts), default=0)
     column = max(map(len, (*WORDS.values(), "HERE")))

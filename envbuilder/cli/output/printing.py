@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ import click
 from envbuilder.cli.output.streams import foreign
 
 F = TypeVar("F", bound=Callable[..., Any])
+NARROWEST, WIDEST = 60, 120
 
 
 def json_option(command: F) -> F:
@@ -35,26 +37,35 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([heading(first), *rest])
 
 
-def folded(line: str, width: int = 100) -> str:
-    """Return a line of at most `width` columns; the rest continues below, indented by two more.
+def width() -> int:
+    """Return the columns of the terminal, up to a readable width; 100 if the output is not a terminal."""
+    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((100, 24)).columns))
+
+
+def folded(line: str, columns: int | None = None) -> str:
+    """Return a line of at most `columns` columns; the rest continues below, indented by two more.
+
+    Args:
+        line: The line.
+        columns: Maximum; None for those of the terminal.
 
     Example:
-        >>> print(folded("  one two three", width=9))
+        >>> print(folded("  one two three", columns=9))
           one two
             three
     """
-    return _filled(line, width, hang="  ", hyphens=True)
+    return _filled(line, columns or width(), hang="  ", hyphens=True)
 
 
-def paragraph(line: str, width: int) -> str:
-    """Return lines of at most `width` columns, indented as the first; ids and paths are not split.
+def paragraph(line: str, columns: int) -> str:
+    """Return lines of at most `columns` columns, indented as the first; ids and paths are not split.
 
     Example:
-        >>> print(paragraph("  one two three", width=9))
+        >>> print(paragraph("  one two three", columns=9))
           one two
           three
     """
-    return _filled(line, width, hang="", hyphens=False)
+    return _filled(line, columns, hang="", hyphens=False)
 
 
 def aligned(lines: Iterable[Sequence[str]], gap: str = "  ") -> Iterator[str]:
@@ -65,11 +76,11 @@ def aligned(lines: Iterable[Sequence[str]], gap: str = "  ") -> Iterator[str]:
         yield gap.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _filled(line: str, width: int, *, hang: str, hyphens: bool) -> str:
+def _filled(line: str, columns: int, *, hang: str, hyphens: bool) -> str:
     indent = " " * (len(line) - len(line.lstrip()))
     return textwrap.fill(
         line.strip(),
-        width,
+        columns,
         initial_indent=indent,
         subsequent_indent=f"{indent}{hang}",
         break_long_words=False,
