@@ -32,12 +32,23 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{_OPTION} is refused in CI: golden files are reviewed by a person")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of a file on one worker, where groups are distributed, unless they name a group."""
-    if config.getoption("dist", "no") == "loadgroup":
+    """Keep the tests of a file on one worker, where groups are distributed, unless they name a group.
+
+    The first of all: pytest-xdist adds the names of groups to node ids in a hook of its own. In a worker, `dist` is
+    `no`, and `loadgroup` says how the controller distributes.
+    """
+    if getattr(config.option, "loadgroup", False):
         for item in items:
             if not item.get_closest_marker("xdist_group"):
                 item.add_marker(pytest.mark.xdist_group(item.location[0]))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse to distribute tests by groups if pytest-xdist has not put the groups into the node ids."""
+    if getattr(session.config.option, "loadgroup", False) and not all("@" in item.nodeid for item in session.items):
+        raise pytest.UsageError("--dist loadgroup ignores groups here: this pytest and pytest-xdist do not fit")
 
 
 @pytest.fixture
