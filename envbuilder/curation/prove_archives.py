@@ -15,7 +15,7 @@ from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import open_elf, read_shared_object
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.curation.environment_files import read_document
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.archive_pins import ArchivePin, archive_pin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,18 +167,8 @@ def archives_text(facts: ArchiveFacts, path: Path) -> str:
 
 def _unpinned(archive: VendorArchive) -> ArchivePin:
     """Return the pin of an archive without the hashes of its libraries, so that it has to be opened itself."""
-    return ArchivePin(
-        id=archive.id,
-        format=archive.format,
-        publisher=archive.publisher,
-        path=archive.path,
-        file=archive.file,
-        sha256=archive.sha256,
-        size=archive.size,
-        inner=archive.inner,
-        eula=archive.eula,
-        libraries=tuple(LibraryPin(soname=each.soname, path=each.path) for each in archive.libraries),
-    )
+    pin = archive_pin(archive, (each.soname for each in archive.libraries))
+    return replace(pin, libraries=tuple(replace(each, sha256="") for each in pin.libraries))
 
 
 def _opened(soname: str, sha256: str, here: OpenArchives) -> OpenedLibrary:
