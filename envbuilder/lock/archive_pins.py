@@ -6,33 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from envbuilder.catalog.archives import ArchiveFormat, VendorArchive
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat, VendorArchive
 from envbuilder.core.field_rules import NotEmpty, Unique
 from envbuilder.core.field_types import (
-    ArchiveMember,
     FileName,
     FileSize,
-    LibraryName,
     OptionalArchiveMember,
-    OptionalSha256,
     RowId,
     Sha256,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryPin:
-    """One library of an archive.
-
-    Attributes:
-        soname: The name that programs open.
-        path: Member of the archive, or of the run file inside: the library's file or a link to it.
-        sha256: Of the library's file; empty if it was unknown when the lock was made.
-    """
-
-    soname: LibraryName
-    path: ArchiveMember
-    sha256: OptionalSha256 = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +43,7 @@ class ArchivePin:
     size: FileSize = 0
     inner: OptionalArchiveMember = ""
     eula: OptionalArchiveMember = ""
-    libraries: Annotated[tuple[LibraryPin, ...], NotEmpty(), Unique("soname")]
+    libraries: Annotated[tuple[ArchivedLibrary, ...], NotEmpty(), Unique("soname")]
 
 
 def archive_pin(archive: VendorArchive, sonames: Iterable[str]) -> ArchivePin:
@@ -77,9 +59,5 @@ def archive_pin(archive: VendorArchive, sonames: Iterable[str]) -> ArchivePin:
         size=archive.size,
         inner=archive.inner,
         eula=archive.eula,
-        libraries=tuple(
-            LibraryPin(soname=library.soname, path=library.path, sha256=library.sha256)
-            for library in archive.libraries
-            if library.soname in wanted
-        ),
+        libraries=tuple(library for library in archive.libraries if library.soname in wanted),
     )

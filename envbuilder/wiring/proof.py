@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+from envbuilder.catalog.archives import ArchivedLibrary
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.curation.proof.bare_environments import BareEnvironments
 from envbuilder.curation.proof.catalog_files import CatalogFiles
@@ -24,7 +25,7 @@ from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.report.registry import format_named
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.builder import BuildOptions, ImageRequest
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.publisher_places import EVERY, place_of
@@ -130,7 +131,7 @@ class ProofAdapters:
                 files.fetch(file, lambda _done, _all: None)
         return store.verified(digest)
 
-    def _is_available(self, pin: ArchivePin, library: LibraryPin) -> bool:
+    def _is_available(self, pin: ArchivePin, library: ArchivedLibrary) -> bool:
         """Return True if a library is in the store, or its archive there, on the package index, or in a named place."""
         store, facts = self.session.store, self.session.catalog.archives
         places = publisher_places(self.session, self.sources)

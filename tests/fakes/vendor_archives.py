@@ -10,11 +10,11 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
 from envbuilder.catalog.environments import CudaProvider
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.image.vendor.libraries import VendorArchives
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock
 from envbuilder.oci.store import Store
 from tests.fakes.run_files import EULA, NESTED, run_file
@@ -93,7 +93,7 @@ def pin_of(
         inner=NESTED if kind is ArchiveFormat.MAKESELF_NESTED else "",
         eula=eula,
         libraries=tuple(
-            LibraryPin(soname=soname, path=path, sha256=(hashes or {}).get(soname, ""))
+            ArchivedLibrary(soname=soname, path=path, sha256=(hashes or {}).get(soname, ""))
             for soname, path in sorted(libraries.items())
         ),
     )

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
 from envbuilder.core.image_layout import LIBRARIES
 from envbuilder.curation.stand_ins.imported_symbols import ImportedSymbol, wheel_imports
 from envbuilder.curation.stand_ins.library import compiled, stand_in
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock
 
 PUBLISHER = "stand-ins"
@@ -50,7 +50,7 @@ class StandIns:
     """
 
     wheel: Callable[[Lock], Path]
-    is_available: Callable[[ArchivePin, LibraryPin], bool]
+    is_available: Callable[[ArchivePin, ArchivedLibrary], bool]
     keep: Callable[[bytes], str]
     work: Path
     search_path: str
@@ -90,7 +90,7 @@ class StandIns:
         return (*kept, self._stand_ins(pin, missing, imports)) if missing else kept
 
     def _stand_ins(
-        self, pin: ArchivePin, missing: Sequence[LibraryPin], imports: Sequence[ImportedSymbol]
+        self, pin: ArchivePin, missing: Sequence[ArchivedLibrary], imports: Sequence[ImportedSymbol]
     ) -> ArchivePin:
         """Return the pin of stand-ins, all of which are in the store, so that nothing is fetched.
 

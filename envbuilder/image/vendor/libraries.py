@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from envbuilder.catalog.archives import ArchivedLibrary
 from envbuilder.image.vendor.extraction import extract, require_pinned
 from envbuilder.image.vendor.placement import PlacedFile, placed
 from envbuilder.image.vendor.records import ArchiveRecords, TakenFile
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.oci.store import Store
 
 
@@ -91,7 +92,7 @@ class VendorArchives:
         require_pinned(pin, taken)
         return taken
 
-    def _pinned(self, library: LibraryPin) -> TakenFile | None:
+    def _pinned(self, library: ArchivedLibrary) -> TakenFile | None:
         """Return a library that the store has by its pinned sha256, from whichever archive it came."""
         digest = f"sha256:{library.sha256}"
         if not library.sha256 or not self.store.has(digest):

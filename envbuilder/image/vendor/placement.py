@@ -6,9 +6,10 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from envbuilder.catalog.archives import ArchivedLibrary
 from envbuilder.core.image_layout import LIBRARIES, LICENSES
 from envbuilder.image.vendor.records import TakenFile
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.archive_pins import ArchivePin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ def placed(pin: ArchivePin, taken: Mapping[str, TakenFile]) -> tuple[PlacedFile,
     return tuple(PlacedFile(path=path, digest=each.digest, size=each.size) for path, each in sorted(places.items()))
 
 
-def library_path(library: LibraryPin) -> str:
+def library_path(library: ArchivedLibrary) -> str:
     """Return the path of a library in the image.
 
     Its file name is that of the pin's path, so that the layer is the same whichever archive the bytes come from.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.names import variable_problem
 from envbuilder.core.versions import Release
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import (
     BasePin,
     CudaPin,
@@ -110,7 +110,7 @@ _ARCHIVE = {
     "size": st.integers(0, 2**40),
     "eula": MEMBERS | st.just(""),
     "libraries": st.lists(
-        st.builds(LibraryPin, soname=LIBRARIES, path=MEMBERS, sha256=HASHES | st.just("")),
+        st.builds(ArchivedLibrary, soname=LIBRARIES, path=MEMBERS, sha256=HASHES | st.just("")),
         min_size=1,
         max_size=2,
         unique_by=lambda pin: pin.soname,

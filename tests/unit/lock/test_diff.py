@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from envbuilder.catalog.archives import ArchiveFormat
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.diff import compare
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, ToolPin
 from tests.fakes.catalogs import good_lock
@@ -94,7 +94,7 @@ def test_an_archive_and_each_library_of_it_are_told() -> None:
         path="cuda.run",
         file="cuda.run",
         sha256="ab" * 32,
-        libraries=(LibraryPin(soname="libcublas.so.9.0", path="lib64/libcublas.so.9.0", sha256="cd" * 32),),
+        libraries=(ArchivedLibrary(soname="libcublas.so.9.0", path="lib64/libcublas.so.9.0", sha256="cd" * 32),),
     )
     cuda = replace(LOCK.cuda, archives=(pin,))
     assert told(replace(LOCK, cuda=cuda)) == [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat, Publisher
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFacts, ArchiveFormat, Publisher
 from envbuilder.core.errors import LicenseNotAccepted
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.licenses import refuse_unaccepted
 
 FACTS = ArchiveFacts(
@@ -28,7 +28,7 @@ def archive(publisher: str) -> ArchivePin:
         file="cuda.tgz",
         sha256="a" * 64,
         eula="EULA.txt",
-        libraries=(LibraryPin(soname="libcublas.so.9.0", path="lib64/libcublas.so.9.0"),),
+        libraries=(ArchivedLibrary(soname="libcublas.so.9.0", path="lib64/libcublas.so.9.0"),),
     )
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
 from envbuilder.catalog.environments import CudaProvider
 from envbuilder.core.errors import InvalidInput
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest, dump, dump_pins, load
 from tests.fakes.catalogs import good_lock
@@ -26,7 +26,7 @@ ARCHIVE = ArchivePin(
     file="cuda-run",
     sha256="ab" * 32,
     inner="run_files/cuda.run",
-    libraries=(LibraryPin(soname="libcublas.so.9.0", path="lib64/libcublas.so.9.0"),),
+    libraries=(ArchivedLibrary(soname="libcublas.so.9.0", path="lib64/libcublas.so.9.0"),),
 )
 
 

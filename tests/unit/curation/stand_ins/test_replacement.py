@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
 from envbuilder.catalog.environments import CudaProvider
 from envbuilder.core.digests import digest_of
 from envbuilder.curation.stand_ins.imported_symbols import ImportedSymbol
 from envbuilder.curation.stand_ins.library import compiled, stand_in
 from envbuilder.curation.stand_ins.replacement import DRIVER_IN_CONTAINER, Replaced, StandIns
-from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Spec
@@ -34,8 +34,8 @@ RUN_FILE = ArchivePin(
     inner="run_files/cuda-linux.run",
     eula="EULA.txt",
     libraries=(
-        LibraryPin(soname="libcublas.so.9.0", path="lib64/libcublas.so.9.0"),
-        LibraryPin(soname="libcufft.so.9.0", path="lib64/libcufft.so.9.0"),
+        ArchivedLibrary(soname="libcublas.so.9.0", path="lib64/libcublas.so.9.0"),
+        ArchivedLibrary(soname="libcufft.so.9.0", path="lib64/libcufft.so.9.0"),
     ),
 )
 
