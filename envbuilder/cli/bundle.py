@@ -16,7 +16,7 @@ from envbuilder.image.attestation.signatures import sign
 from envbuilder.image.bundle import bundle
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.build_inputs import add_archives, gatherer
+from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 
@@ -44,6 +44,7 @@ def command(target: str | None, output: Path, key: Path | None, sources: Sources
         session = Session(here, load_catalog(here.matrices), notice, listener=listener)
         lock, merged = obtain_lock(session, target, sources)
         add_archives(session, merged)
+        add_mirrored(session, lock, merged)
         with session.store.used():
             written = bundle(lock, output, session.store, gatherer(session, merged).gather(lock))
         signature = sign(output, key, environ=here.environ) if key else None

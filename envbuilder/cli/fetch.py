@@ -10,12 +10,10 @@ import click
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
+from envbuilder.cli.output.missing_files import missing_documents, print_missing, refuse_missing
 from envbuilder.cli.output.printing import json_option, notice, print_json
-from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.watching import watched
-from envbuilder.core.errors import LicenseNotAccepted, SourceUnreachable, VerificationFailed
 from envbuilder.core.units import size
-from envbuilder.image.gather import Unavailable
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.fetching import Fetched, fetch_files
 from envbuilder.wiring.session import Session
@@ -43,7 +41,7 @@ def command(targets: Sequence[str], output: Path, sources: Sources, *, offline: 
     else:
         _print(fetched, output)
     if fetched.missing:
-        _refuse(fetched.missing)
+        refuse_missing(fetched.missing)
 
 
 def _document(fetched: Fetched, output: Path) -> dict[str, object]:
@@ -54,10 +52,7 @@ def _document(fetched: Fetched, output: Path) -> dict[str, object]:
         "files": len(fetched.files),
         "bytes": fetched.size,
         "bases": list(fetched.registry_bases),
-        "missing": [
-            {"files": list(each.names), "problem": each.error.message, "next": each.error.hint}
-            for each in fetched.missing
-        ],
+        "missing": missing_documents(fetched.missing),
     }
 
 
@@ -66,21 +61,7 @@ def _print(fetched: Fetched, output: Path) -> None:
     click.echo(f"{output}: {count} {'file' if count == 1 else 'files'}, {size(fetched.size)}")
     for base in fetched.registry_bases:
         click.echo(f"not in the directory: the base {base}, which a build pulls from its registry")
-    for each in fetched.missing:
-        click.echo(f"missing: {foreign(', '.join(each.names))}")
-        click.echo(f"  {foreign(each.error.message)}")
-        if each.error.hint:
-            click.echo(f"  next: {foreign(each.error.hint)}")
+    print_missing(fetched.missing)
     if not fetched.missing:
         for lock in fetched.locks:
             click.echo(f"next, on another machine: `envbuilder fetch {lock} -o {output} --offline`")
-
-
-def _refuse(missing: Sequence[Unavailable]) -> None:
-    """Raise an error for missing files; of several reasons, the one that the user should see first."""
-    kinds = {type(each.error) for each in missing}
-    failure = next((kind for kind in (VerificationFailed, LicenseNotAccepted) if kind in kinds), SourceUnreachable)
-    count = sum(len(each.names) for each in missing)
-    raise failure(
-        f"{count} {'file is' if count == 1 else 'files are'} missing", hint="run the same command again to fetch them"
-    )

@@ -42,6 +42,7 @@ SECTIONS: Sections = {
         ),
         "fetch": ("envbuilder.cli.fetch", "Fetch every file that locks need into a directory."),
         "bundle": ("envbuilder.cli.bundle", "Pack a lock and all its files into one archive."),
+        "mirror": ("envbuilder.cli.mirror", "Send every file that locks need to a registry."),
     },
     "Machines and failures": {
         "doctor": ("envbuilder.cli.doctor", "Find problems of this host, and the environments that run on it."),

@@ -12,7 +12,7 @@ import click
 from packaging.version import InvalidVersion, Version
 
 from envbuilder.core.memory_policy import MemoryPolicy, parse
-from envbuilder.core.references import registry_address
+from envbuilder.core.references import registry_address, registry_repository
 from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
 from envbuilder.lock.publisher_places import parse_publisher
@@ -97,6 +97,22 @@ class _Registry(click.ParamType[str]):
             return registry_address(str(value)) if value else ""
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class _Repository(click.ParamType[str]):
+    """Repository of a registry; credentials in it are refused and not repeated."""
+
+    name = "repository"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        """Return the repository; raise a usage error for any other text."""
+        try:
+            return registry_repository(str(value)) if value else ""
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+REPOSITORY = _Repository()
 
 
 def python_option(text: str) -> Callable[[F], F]:
@@ -219,12 +235,19 @@ def _archives(*, publisher: tuple[tuple[str, str], ...], accept_nvidia_eula: boo
     return Sources(publishers=tuple(sorted(dict(publisher).items())), accept_nvidia_eula=accept_nvidia_eula)
 
 
-def _sources(
-    mirrors: Sources, archives: Sources, *, registry_mirror: str, index: str, python_archive: tuple[str, ...]
+def _sources(  # noqa: PLR0913  each is an option of its own
+    mirrors: Sources,
+    archives: Sources,
+    *,
+    registry_mirror: str,
+    mirror: str,
+    index: str,
+    python_archive: tuple[str, ...],
 ) -> Sources:
     return replace(
         mirrors,
         registry_mirror=registry_mirror,
+        mirror=mirror,
         index=index,
         python_archives=python_archive,
         publishers=archives.publishers,
@@ -260,6 +283,13 @@ source_options = grouped(
         metavar="HOST[:PORT]",
         default="",
         help="Registry to pull base images from.",
+    ),
+    click.option(
+        "--mirror",
+        type=REPOSITORY,
+        metavar="HOST[:PORT]/NAME",
+        default="",
+        help="Repository with the files of `envbuilder mirror`, for files that their sources no longer have.",
     ),
     mirror_options,
     click.option("--index", metavar="URL", default="", help="Package index. Default: configuration of uv."),

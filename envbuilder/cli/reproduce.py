@@ -28,7 +28,7 @@ from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.build_inputs import add_archives, gatherer
+from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import ACCEPT_VARIABLE, Settings
@@ -52,6 +52,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     lock, merged = obtain_lock(session, target, sources)
     refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepts_nvidia_eula(here, merged))
     add_archives(session, merged)
+    add_mirrored(session, lock, merged)
     builds = here.use("work")
     builds.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=builds, prefix="reproduce-") as work:

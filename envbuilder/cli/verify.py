@@ -19,7 +19,7 @@ from envbuilder.image.builder import Engine
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.build_inputs import add_archives, assembly_context
+from envbuilder.wiring.build_inputs import add_archives, add_mirrored, assembly_context
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.subjects import subject_of
@@ -67,6 +67,7 @@ def _expected(session: Session, lock: Lock, sources: Sources) -> Callable[[str],
     if lock.image is None:
         raise UsageError("the lock does not contain the digest of its image", hint="`envbuilder lock`")
     add_archives(session, sources)
+    add_mirrored(session, lock, sources)
     assemble([lock], lock.image.format, assembly_context(session, sources), lambda _event: None)
     return session.store.verified
 

@@ -80,6 +80,24 @@ def registry_address(text: str) -> str:
     return text
 
 
+def registry_repository(text: str) -> str:
+    """Return `HOST[:PORT]/NAME` of a repository of a registry, unchanged.
+
+    Raises:
+        ValueError: It is invalid, has no host, or has a tag or a digest. The message does not repeat credentials.
+
+    Example:
+        >>> registry_repository("localhost:5000/team/tf")
+        'localhost:5000/team/tf'
+    """
+    if "@" in text:
+        raise ValueError("must be HOST[:PORT]/NAME without credentials and digest: `docker login HOST` stores them")
+    found = ImageRef.parse(text)
+    if found.repository != text or found.with_registry() != found:
+        raise ValueError(f"{text[:80]!r} is not a repository of a registry: must be HOST[:PORT]/NAME without a tag")
+    return text
+
+
 def repository_of(name: str) -> str:
     """Return the repository of an image that is built without a tag of its own."""
     return f"envbuilder/{name}"

@@ -87,11 +87,16 @@ class FileDirectory:
 
     def put_lock(self, lock: Lock) -> Path:
         """Write a lock; return its path."""
-        path = self.folder / _LOCKS / f"{lock.environment}-{digest(lock).removeprefix('sha256:')[:_SHOWN]}.lock"
+        path = self.folder / path_of_lock(lock)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as stream:
             stream.write(dump(lock).encode())
         return path
+
+
+def path_of_lock(lock: Lock) -> str:
+    """Return the path of a lock in the directory."""
+    return f"{_LOCKS}/{lock.environment}-{digest(lock).removeprefix('sha256:')[:_SHOWN]}.lock"
 
 
 def named_files(lock: Lock) -> tuple[NamedFile, ...]:

@@ -11,6 +11,7 @@ from envbuilder import __version__
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.files import CHUNK
 from envbuilder.image.base.file_store import FileStore
+from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Lock, ToolPin
 from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.store import Store
@@ -42,6 +43,16 @@ class LockFiles:
         self.own_pins()
         digest = f"sha256:{sha256}"
         return self.files.find(sha256) or (self.store.verified(digest) if self.store.has(digest) else None)
+
+    def missing(self, lock: Lock) -> tuple[IndexFile, ...]:
+        """Return the files that no index or archive has and this machine lacks: interpreter, own tools, own files."""
+        tools = (lock.tool(name) for name in self.own_tools)
+        wanted = (
+            *([IndexFile(file=lock.python.file, sha256=lock.python.sha256, url="")] if lock.python.sha256 else []),
+            *(IndexFile(file=tool.name, sha256=tool.sha256, url="") for tool in tools if tool),
+            *(IndexFile(file=file.path, sha256=file.sha256, url="", size=file.size) for file in lock.files),
+        )
+        return tuple(file for file in wanted if self.find(file.sha256) is None)
 
     def archive(self, lock: Lock) -> Path:
         """Return the interpreter archive of a lock.

@@ -25,6 +25,7 @@ class Origins:
         debian: Archives of Debian.
         ubuntu: Archives of Ubuntu.
         registry: Registry of the base image; empty for the one in its name.
+        mirror: Repository with files that the other sources no longer have; empty for none.
         bundle: Bundle that is used before all of these, and its signature; empty without a bundle.
         offline: True if nothing is fetched.
     """
@@ -33,6 +34,7 @@ class Origins:
     debian: str
     ubuntu: str
     registry: str
+    mirror: str = ""
     bundle: str = ""
     offline: bool = False
 
@@ -69,6 +71,8 @@ def trusted_by_spec(spec: Spec, origins: Origins, *, index_is_default: bool) -> 
     said.extend(_mirrors(spec.sources, origins))
     if spec.sources.registry_mirror:
         said.append(f"registry: {origins.registry}")
+    if spec.sources.mirror:
+        said.append(f"mirror: {origins.mirror}")
     said += [f"archives of {name}: from {place}" for name, place in spec.sources.publishers]
     if spec.sources.accept_nvidia_eula:
         said.append("license: the spec or the command line accepts NVIDIA's license for you")
@@ -129,6 +133,8 @@ def _sources(lock: Lock, origins: Origins) -> Iterator[str]:
         yield f"OS packages: {_count(len(lock.os_packages), 'package')} by sha256 from {archives}"
     for archive in lock.cuda.archives if lock.cuda else ():
         yield f"libraries: those of {archive.id} by sha256, published by {archive.publisher}"
+    if origins.mirror:
+        yield f"mirror: files that these sources no longer have, by sha256 from {origins.mirror}"
 
 
 def _interpreter(lock: Lock) -> Iterator[str]:

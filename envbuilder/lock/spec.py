@@ -55,6 +55,7 @@ def with_sources(spec: Spec, named: Sources) -> Spec:
     own = spec.sources
     merged = Sources(
         registry_mirror=named.registry_mirror or own.registry_mirror,
+        mirror=named.mirror or own.mirror,
         debian_mirrors=named.debian_mirrors or own.debian_mirrors,
         debian_keyring=named.debian_keyring,
         debian_allow_expired=named.debian_allow_expired or own.debian_allow_expired,

@@ -13,7 +13,7 @@ from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
 from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
 from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
-from envbuilder.core.references import registry_address
+from envbuilder.core.references import registry_address, registry_repository
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
 from envbuilder.lock.publisher_places import publisher_name, publisher_place
@@ -99,6 +99,8 @@ class Sources:
 
     Attributes:
         registry_mirror: Registry that serves the base images instead of the public ones, such as `localhost:5000`.
+        mirror: Repository of a registry with files of locks, for those that their sources no longer have, such as
+            `localhost:5000/team/tf`; empty for that of this host.
         debian_mirrors: See `PackageArchives`.
         debian_keyring: See there.
         debian_allow_expired: See there.
@@ -113,6 +115,7 @@ class Sources:
     """
 
     registry_mirror: Annotated[str, Parsed(registry_address)] = ""
+    mirror: Annotated[str, Parsed(registry_repository)] = ""
     debian_mirrors: Annotated[tuple[str, ...], At("debian_mirror"), Parsed(addresses, of=object)] = ()
     debian_keyring: Annotated[str, Omitted()] = ""
     debian_allow_expired: bool = False

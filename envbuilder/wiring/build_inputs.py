@@ -23,8 +23,10 @@ from envbuilder.image.deliver import Delivery
 from envbuilder.image.docker.engine_bases import EngineBases
 from envbuilder.image.gather import Gatherer
 from envbuilder.image.host_files import host_files
-from envbuilder.image.layers.ports import AssemblyContext
+from envbuilder.image.layers.ports import AssemblyContext, PackageFiles
 from envbuilder.image.lock_files import LockFiles
+from envbuilder.image.mirror.fallback import MirroredPackages
+from envbuilder.image.mirror.file_mirror import NO_MIRROR
 from envbuilder.image.render import CopiedFile, HostFile
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.index.credentials import address_of
@@ -44,6 +46,7 @@ from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
     debian_trees,
     downloads,
+    file_mirror,
     index_address,
     package_index,
     registry_client,
@@ -62,6 +65,18 @@ def add_archives(session: Session, sources: Sources) -> None:
     """Copy the interpreter archives of the command line or the spec into the cache."""
     for path in sources.python_archives:
         keep_archive(session.files, Path(path))
+
+
+def add_mirrored(session: Session, lock: Lock, sources: Sources, *, offline: bool = False) -> None:
+    """Fetch the files of a lock that only this machine or a mirror has: interpreter archive, own tools, own files."""
+    mirror = file_mirror(session, sources, offline=offline)
+    if mirror is NO_MIRROR:
+        return
+    for file in lock_files(session).missing(lock):
+        try:
+            mirror.replace(SourceUnreachable(f"{file.file} is not on this machine"), file)
+        except SourceUnreachable as error:  # The build says what it is needed for.
+            session.progress(error.message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,15 +114,15 @@ class IndexFiles:
         fetch_into(file, self.store, web=self.web, progress=progress)
 
 
-def package_files(session: Session, sources: Sources, *, offline: bool = False) -> IndexFiles:
+def package_files(session: Session, sources: Sources, *, offline: bool = False) -> PackageFiles:
     """Return the adapter that fetches Python packages."""
-    settings = session.settings
-    return IndexFiles(
-        index=package_index(settings, sources),
+    index = IndexFiles(
+        index=package_index(session.settings, sources),
         web=downloads(session, sources),
         store=session.store,
         offline=offline,
     )
+    return MirroredPackages(packages=index, mirror=file_mirror(session, sources, offline=offline))
 
 
 def base_contents(session: Session, sources: Sources, *, offline: bool = False) -> BaseContents:

@@ -11,7 +11,7 @@ from envbuilder.image.file_directory import FileDirectory, named_files
 from envbuilder.image.gather import Unavailable
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.build_inputs import add_archives, gatherer
+from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 
@@ -58,6 +58,7 @@ def fetch_files(session: Session, targets: Sequence[str], named: Sources, folder
     for target in names:
         lock, sources = obtain_lock(session, target, named)
         add_archives(session, sources)
+        add_mirrored(session, lock, sources, offline=offline)
         wanted = named_files(lock)
         directory.take(wanted)
         missing += gatherer(session, sources, offline=offline).fetch(lock)

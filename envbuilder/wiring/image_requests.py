@@ -14,7 +14,7 @@ from envbuilder.image.builder import Feature, ImageRequest, default_names
 from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.build_inputs import add_archives
+from envbuilder.wiring.build_inputs import add_archives, add_mirrored
 from envbuilder.wiring.bundles import opened_bundle
 from envbuilder.wiring.image_names import REFERENCE
 from envbuilder.wiring.locks import obtain_lock
@@ -90,6 +90,7 @@ def image_requests(
         accepted = accepts_nvidia_eula(session.settings, merged)
         refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
         add_archives(session, merged)
+        add_mirrored(session, lock, merged, offline=offline)
     return tuple(
         ImageRequest(lock=lock, sources=merged, names=selection.tags or default_names(lock)) for lock, merged in locks
     )

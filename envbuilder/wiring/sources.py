@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
+from threading import Lock
 from urllib.parse import urlsplit
 
 from envbuilder.core.http.web import Web
@@ -20,6 +21,7 @@ from envbuilder.image.base.debian_trees import DebianTrees
 from envbuilder.image.base.programs import Host, run_program
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.docker.engine import default_registry
+from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, RegistryMirror
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.index.fetching import length_of
 from envbuilder.lock.index.uv_index import UvIndex
@@ -28,7 +30,7 @@ from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard
-from envbuilder.wiring.mirrors import keyring, mirrors
+from envbuilder.wiring.mirrors import keyring, mirror_repository, mirrors
 from envbuilder.wiring.publishers import places_of_publishers
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
@@ -126,7 +128,34 @@ def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -
         work=session.settings.use("work"),
         progress=session.progress,
         offline=offline,
+        mirror=file_mirror(session, sources, offline=offline),
     )
+
+
+def file_mirror(session: Session, sources: Sources, *, offline: bool = False) -> FileMirror:
+    """Return the mirror of the command line, the spec or this host; offline, and without one, that has nothing.
+
+    Raises:
+        UsageError: `ENVBUILDER_MIRROR` is not a repository.
+    """
+    repository = "" if offline else mirror_repository(session.settings, sources)
+    if not repository:
+        return NO_MIRROR
+
+    @cache
+    def opened() -> RegistryClient:
+        session.progress(f"asking the mirror {repository} for files that their sources do not deliver")
+        connections = registry_client(session.settings)()
+        session.settings.on_close(connections.close)
+        return connections
+
+    opening = Lock()
+
+    def client() -> RegistryClient:
+        with opening:
+            return opened()
+
+    return RegistryMirror(repository=repository, client=client, store=session.store)
 
 
 def _archive(session: Session, sources: Sources, distribution: Distribution) -> DebianArchive:

@@ -14,7 +14,7 @@ from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.wiring.build_inputs import lock_files
-from envbuilder.wiring.mirrors import mirrors
+from envbuilder.wiring.mirrors import mirror_repository, mirrors
 from envbuilder.wiring.session import Session
 
 _DEFAULT_INDEX = "uv's default index"
@@ -63,6 +63,7 @@ def _origins(session: Session, sources: Sources, bundle: str = "", *, offline: b
         debian=_archives(session, sources, BaseKind.DEBIAN),
         ubuntu=_archives(session, sources, BaseKind.UBUNTU),
         registry=sources.registry_mirror,
+        mirror=mirror_repository(session.settings, sources),
         bundle=bundle,
         offline=offline,
     )

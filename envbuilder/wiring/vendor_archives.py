@@ -7,14 +7,21 @@ from dataclasses import dataclass
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from envbuilder.core.errors import SourceUnreachable
+from envbuilder.image.mirror.fallback import MirroredArchives
 from envbuilder.image.vendor.alternatives import AlternativeArchives
-from envbuilder.image.vendor.libraries import VendorArchives
+from envbuilder.image.vendor.libraries import ArchiveFiles, VendorArchives
 from envbuilder.image.vendor.publishers import Publishers
 from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.index.index import Index, IndexFile
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.sources import accepts_nvidia_eula, downloads, package_index, publisher_places
+from envbuilder.wiring.sources import (
+    accepts_nvidia_eula,
+    downloads,
+    file_mirror,
+    package_index,
+    publisher_places,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +52,10 @@ class IndexedArchives:
         return found
 
 
-def archive_publishers(session: Session, sources: Sources, *, offline: bool = False) -> Publishers:
+def archive_publishers(session: Session, sources: Sources, *, offline: bool = False) -> ArchiveFiles:
     """Return the adapter that fetches vendor archives."""
     settings = session.settings
-    return Publishers(
+    publishers = Publishers(
         facts=session.catalog.archives,
         places=publisher_places(session, sources),
         accepted=accepts_nvidia_eula(settings, sources),
@@ -58,6 +65,7 @@ def archive_publishers(session: Session, sources: Sources, *, offline: bool = Fa
         progress=session.progress,
         offline=offline,
     )
+    return MirroredArchives(files=publishers, mirror=file_mirror(session, sources, offline=offline))
 
 
 def vendor_archives(session: Session, sources: Sources, *, offline: bool = False) -> VendorArchives:

@@ -16,11 +16,12 @@ from envbuilder.core.http.origins import without_login
 from envbuilder.core.units import size
 from envbuilder.image.base.deb.archive import DebianArchive
 from envbuilder.image.base.deb.distributions import Distribution
-from envbuilder.image.base.deb.fetching import FailedPackage, fetch_package
+from envbuilder.image.base.deb.fetching import FailedPackage, deb_file, fetch_from_mirror, fetch_package
 from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.tree import added_tree, base_tree
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, lacking_files
 from envbuilder.lock.locations import OsPackages
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
@@ -56,6 +57,7 @@ class DebianTrees:
         work: Directory for what is unpacked.
         progress: Progress callback; receives one line of text.
         offline: Refuse to download anything.
+        mirror: Asked for .debs that no archive delivers.
     """
 
     store: Store
@@ -64,6 +66,7 @@ class DebianTrees:
     work: Path
     progress: Callable[[str], None]
     offline: bool = False
+    mirror: FileMirror = NO_MIRROR
 
     def unpack(self, system: BaseSystem) -> DebianTree:
         """Make a tree of the newest packages of a suite, without root, scripts or other programs.
@@ -144,15 +147,28 @@ class DebianTrees:
             raise failure.error
 
     def fetch_all(self, kind: BaseKind, pins: Sequence[OsPackagePin]) -> tuple[FailedPackage, ...]:
-        """Fetch .debs into the store, each from the first archive that has it; return the failed ones, in order.
+        """Fetch .debs into the store, each from the first archive that has it, else from the mirror.
+
+        Returns:
+            The failed ones, in order.
 
         Raises:
-            SourceUnreachable: No archive may be used, or none is configured.
+            SourceUnreachable: No archive may be used, or none is configured, and the mirror lacks a .deb.
         """
         missing = [pin for pin in pins if pin.sha256 and not self.store.has(f"sha256:{pin.sha256}")]
         if not missing:
             return ()
-        archive = self._reachable(kind)
+        try:
+            archive = self._reachable(kind)
+        except SourceUnreachable as error:
+            if lacking_files(self.mirror, [deb_file(pin) for pin in missing], error):
+                raise
+            failures = [FailedPackage(pin=pin, error=error) for pin in missing]
+        else:
+            failures = self._from_archives(archive, missing)
+        return fetch_from_mirror(self.mirror, failures)
+
+    def _from_archives(self, archive: DebianArchive, missing: Sequence[OsPackagePin]) -> list[FailedPackage]:
         title = archive.distribution.title
         self.progress(f"fetching {len(missing)} {title} packages, {size(sum(pin.size for pin in missing))}")
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
@@ -161,7 +177,7 @@ class DebianTrees:
             if place in answers:
                 count = answers.count(place)
                 self.progress(f"{count} of them from {without_login(mirror)}, as earlier archives lack them")
-        return tuple(each for each in answers if isinstance(each, FailedPackage))
+        return [each for each in answers if isinstance(each, FailedPackage)]
 
     def _tree(self, kind: BaseKind, base: str, pins: Sequence[OsPackagePin], allowed: frozenset[str]) -> DebianTree:
         self.fetch(kind, pins)

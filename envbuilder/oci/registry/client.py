@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 
 from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.http.limits import decimal
 from envbuilder.core.http.origins import is_loopback, origin
 from envbuilder.core.http.retries import Pacing, Patience
 from envbuilder.core.json_fields import parsed, text
@@ -32,6 +33,7 @@ ACCEPTED = (MANIFEST_TYPE, INDEX_TYPE, DOCKER_MANIFEST_TYPE, DOCKER_LIST_TYPE)
 # Registries accept this: https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#pushing-manifests
 _LONGEST_MANIFEST = 4 << 20
 _LONGEST_ERROR = 1 << 16
+_LARGEST_BLOB = 1 << 50
 _BAD_REQUEST = 400
 _PROBES = 2  # the first connection may fail by chance
 
@@ -251,6 +253,11 @@ class Repository:
         """Return True if the registry has a blob in this repository."""
         with self.send(self.request("HEAD", f"blobs/{digest}", f"blob {digest}"), (200, 404)) as answer:
             return answer.status == 200
+
+    def blob_size(self, digest: str) -> int | None:
+        """Return the bytes of a blob of this repository, 0 if the registry does not state them; None for no blob."""
+        with self.send(self.request("HEAD", f"blobs/{digest}", f"blob {digest}"), (200, 404)) as answer:
+            return decimal(answer.headers.get("Content-Length"), _LARGEST_BLOB) if answer.status == 200 else None
 
     def _sent(self, request: Request, authorization: str) -> Answer:
         own = authorization if origin(request.url) == origin(self.base) else ""

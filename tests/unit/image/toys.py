@@ -151,7 +151,10 @@ class ToyPackages:
         assert python == "3.8"
         if gone := tuple(pin.file for pin in pins if pin.file in self.world.gone):
             raise NotOnIndex(gone)
-        return [IndexFile(file=pin.file, sha256=pin.sha256, url="", size=pin.size) for pin in pins]
+        return [
+            IndexFile(file=pin.file, sha256=pin.sha256, url=(self.world.index / pin.file).as_uri(), size=pin.size)
+            for pin in pins
+        ]
 
     def fetch(self, file: IndexFile, progress: Callable[[int, int], None]) -> None:
         if file.file in self.world.unreachable:

@@ -1,15 +1,20 @@
-"""Fetch .debs, each from the first archive that has it."""
+"""Fetch .debs, each from the first archive that has it, else from a mirror."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.mirror.file_mirror import FileMirror, lacking_files
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import OsPackagePin
 from envbuilder.oci.store import Store
+
+_CONNECTIONS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +34,8 @@ def fetch_package(archive: DebianArchive, pin: OsPackagePin, store: Store) -> in
     """Fetch a .deb into a store; return the position of the archive that had it, or the failure of the first one."""
     failure: SourceUnreachable | None = None
     for place, url in enumerate(archive.addresses(pin.file)):
-        file = IndexFile(file=pin.file.rpartition("/")[2], sha256=pin.sha256, url=url, size=pin.size)
         try:
-            fetch_into(file, store, web=archive.web)
+            fetch_into(replace(deb_file(pin), url=url), store, web=archive.web)
         except SourceUnreachable as error:
             failure = failure or error
         except VerificationFailed as error:
@@ -46,3 +50,33 @@ def fetch_package(archive: DebianArchive, pin: OsPackagePin, store: Store) -> in
         "`envbuilder lock`"
     )
     return FailedPackage(pin=pin, error=failure)
+
+
+def fetch_from_mirror(mirror: FileMirror, failures: Sequence[FailedPackage]) -> tuple[FailedPackage, ...]:
+    """Fetch the .debs that no archive delivers from a mirror; return the failures that are left, in their order."""
+    forgotten = {deb_file(each.pin): each.error for each in failures if isinstance(each.error, SourceUnreachable)}
+    if not forgotten:
+        return tuple(failures)
+    try:
+        lacking = lacking_files(mirror, tuple(forgotten), next(iter(forgotten.values())))
+    except SourceUnreachable:  # The error of the first failure states it.
+        return tuple(failures)
+
+    def replaced(failure: FailedPackage) -> FailedPackage | None:
+        file = deb_file(failure.pin)
+        error = forgotten.get(file)
+        if error is None or file in lacking:
+            return failure
+        try:
+            mirror.replace(error, file)
+        except (SourceUnreachable, VerificationFailed) as second:
+            return FailedPackage(pin=failure.pin, error=second)
+        return None
+
+    with ThreadPoolExecutor(_CONNECTIONS) as pool:
+        return tuple(filter(None, pool.map(replaced, failures)))
+
+
+def deb_file(pin: OsPackagePin) -> IndexFile:
+    """Return a .deb as a file that is known by its sha256, without an address."""
+    return IndexFile(file=pin.file.rpartition("/")[2], sha256=pin.sha256, url="", size=pin.size)

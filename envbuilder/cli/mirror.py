@@ -1,0 +1,78 @@
+"""`envbuilder mirror ENV|LOCK… HOST/NAME`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import click
+
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
+from envbuilder.cli.options import REPOSITORY, source_options
+from envbuilder.cli.output.missing_files import missing_documents, print_missing, refuse_missing
+from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.watching import watched
+from envbuilder.core.units import size
+from envbuilder.lock.spec_values import Sources
+from envbuilder.wiring.mirroring import Mirrored, mirror_inputs
+from envbuilder.wiring.session import Session
+
+
+@click.command("mirror")
+@click.argument("targets", metavar="[ENV|LOCK]...", nargs=-1)
+@click.argument("repository", metavar="HOST[:PORT]/NAME", type=REPOSITORY)
+@source_options
+@json_option
+def command(targets: Sequence[str], repository: str, sources: Sources, *, as_json: bool) -> None:
+    """Send every file that locks need to a repository of a registry.
+
+    A lock can be built from it after package index, package archives and publishers have removed its files: name the
+    repository with --mirror, `sources.mirror` or ENVBUILDER_MIRROR. Files that the repository has are not sent again.
+    In the repository of the image, the files are attached to the image.
+    """
+    here = command_settings()
+    with watched(here, "mirror") as (listener, _log):
+        session = Session(here, load_catalog(here.matrices), notice, listener=listener)
+        with session.store.used():
+            outcomes = mirror_inputs(session, targets, sources, repository)
+    if as_json:
+        print_json({"schema": 1, "repository": repository, "locks": [_document(each) for each in outcomes]})
+    else:
+        for each in outcomes:
+            _print(each)
+    missing = tuple(chain.from_iterable(each.missing for each in outcomes))
+    if missing:
+        refuse_missing(missing)
+
+
+def _document(outcome: Mirrored) -> dict[str, object]:
+    push = outcome.push
+    return {
+        "lock": outcome.lock,
+        "environment": outcome.environment,
+        "reference": push.reference if push else None,
+        "digest": push.digest if push else None,
+        "files": push.pushed_layers + push.present_layers if push else None,
+        "sent_files": push.pushed_layers if push else None,
+        "sent_bytes": push.pushed_bytes if push else None,
+        "image": outcome.image or None,
+        "base": outcome.base or None,
+        "missing": missing_documents(outcome.missing),
+    }
+
+
+def _print(outcome: Mirrored) -> None:
+    print_missing(outcome.missing)
+    push = outcome.push
+    if push is None:
+        click.echo(f"{outcome.environment}: nothing was sent, as files are missing")
+        return
+    count = push.pushed_layers + push.present_layers
+    click.echo(f"{push.reference}: {count} files of {outcome.environment}")
+    click.echo(f"  sent: {push.pushed_layers} files, {size(push.pushed_bytes)}; {push.present_layers} were there")
+    click.echo(
+        f"  {f'attached to {outcome.image}' if outcome.image else 'not attached: the repository lacks the image'}"
+    )
+    if outcome.base:
+        click.echo(f"  not among the files: the base {outcome.base}, which a build pulls from its registry")

@@ -1,0 +1,66 @@
+"""The files of a lock as one OCI artifact, which keeps their blobs from being removed and refers to the image.
+
+Source: OCI image specification 1.1, "Guidelines for artifact usage" and the field `subject`,
+https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from envbuilder.image.file_directory import named_files, path_of_lock
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import digest, dump
+from envbuilder.oci.documents import EMPTY, entry, json_document
+from envbuilder.oci.images import MANIFEST_TYPE, AssembledImage, Descriptor, ImageLayerPin
+from envbuilder.oci.store import Store
+
+ARTIFACT_TYPE = "application/vnd.envbuilder.inputs.v1"
+_FILE_TYPE = "application/octet-stream"
+_SHOWN = 12
+
+
+def inputs_artifact(lock: Lock, store: Store, subject: Descriptor | None) -> AssembledImage:
+    """Return the artifact of a lock: the lock, and each of its files under its path in the directory of `fetch`.
+
+    The same lock and subject give the same artifact. A program that unpacks artifacts by the titles of their layers
+    writes such a directory.
+
+    Args:
+        lock: The lock; its files are in the store.
+        store: Receives the lock.
+        subject: Manifest of the image of the lock; None if the registry does not have it.
+    """
+    paths = {
+        path_of_lock(lock): store.put(dump(lock).encode()),
+        **{each.path: each.digest for each in named_files(lock)},
+    }
+    blobs = {path: _descriptor(each, store) for path, each in sorted(paths.items())}
+    created = datetime.fromtimestamp(lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST_TYPE,
+        "artifactType": ARTIFACT_TYPE,
+        "config": entry(EMPTY.descriptor),
+        "layers": [
+            entry(blob) | {"annotations": {"org.opencontainers.image.title": path}} for path, blob in blobs.items()
+        ],
+        "annotations": {"io.envbuilder.lock": digest(lock), "org.opencontainers.image.created": created},
+    }
+    return AssembledImage(
+        layers=tuple(
+            ImageLayerPin(id=path, key=blob.digest, diff_id=blob.digest, blob=blob) for path, blob in blobs.items()
+        ),
+        config=EMPTY,
+        manifest=json_document(MANIFEST_TYPE, manifest | ({"subject": entry(subject)} if subject else {})),
+    )
+
+
+def inputs_tag(lock: Lock) -> str:
+    """Return the tag of the artifact of a lock."""
+    return f"inputs-{digest(lock).removeprefix('sha256:')[:_SHOWN]}"
+
+
+def _descriptor(digest_of_file: str, store: Store) -> Descriptor:
+    size = store.path(digest_of_file).stat().st_size
+    return Descriptor(media_type=_FILE_TYPE, digest=digest_of_file, size=size)
