@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
@@ -11,13 +13,16 @@ from envbuilder.cli.options import engine_option, host_builds_option, source_opt
 from envbuilder.cli.output.built_images import built_document, print_built
 from envbuilder.cli.output.preflight import warn_before_build
 from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.signatures import print_signed, signed_documents
 from envbuilder.cli.output.watching import watched
-from envbuilder.core.errors import EnvbuilderError
+from envbuilder.cli.sign import KEY_FILE, opened_key
+from envbuilder.core.errors import EnvbuilderError, UsageError
 from envbuilder.image.builder import BuildOptions, Engine
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.image_requests import Selection, checked, image_requests
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.signing import sign_pushed
 
 
 @click.command("build")
@@ -27,6 +32,13 @@ from envbuilder.wiring.session import Session
 )
 @selection_options
 @build_options
+@click.option(
+    "--sign",
+    "signer",
+    type=KEY_FILE,
+    metavar="KEY",
+    help="With --push: sign image, bill of materials and provenance with a private key (ECDSA P-256 in PEM).",
+)
 @host_builds_option
 @source_options
 @json_option
@@ -35,13 +47,17 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     engine: Engine,
     selection: Selection,
     options: BuildOptions,
+    signer: Path | None,
     sources: Sources,
     *,
     as_json: bool,
 ) -> None:
     """Build the images of environments or locks. Default: envbuilder.lock in the current directory."""
     selection = checked(selection, push=options.push)
+    if signer and not options.push:
+        raise UsageError("--sign requires --push: signatures are stored in a registry", hint="add --push")
     here = command_settings()
+    key = opened_key(signer, here) if signer else None
     catalog = load_catalog(here.matrices)
     with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):
         session = Session(here, catalog, notice, listener=listener)
@@ -53,7 +69,9 @@ def command(  # noqa: PLR0913  one parameter for each group of options
         except EnvbuilderError as error:
             error.hint = "; ".join(filter(None, (error.hint, f"full log: {log}")))
             raise
+        signed = sign_pushed(session, images, key) if key else ()
     if as_json:
-        print_json(built_document(chosen, images, log))
+        print_json(built_document(chosen, images, log) | {"signatures": signed_documents(signed)})
     else:
         print_built(images)
+        print_signed(signed)

@@ -35,7 +35,8 @@ SECTIONS: Sections = {
         "build": ("envbuilder.cli.build", "Build the images of environments or locks."),
         "validate": ("envbuilder.cli.validate", "Check an image against its lock and its environment."),
         "run": ("envbuilder.cli.run", "Run a command in an image."),
-        "verify": ("envbuilder.cli.verify", "Compare an image with its lock, byte by byte."),
+        "sign": ("envbuilder.cli.sign", "Sign an image in its registry."),
+        "verify": ("envbuilder.cli.verify", "Compare an image with its lock, byte by byte, and check who signed it."),
         "reproduce": (
             "envbuilder.cli.reproduce",
             "Build a lock twice under different conditions and compare the images.",

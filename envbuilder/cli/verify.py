@@ -12,17 +12,22 @@ from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import engine_option, source_options
 from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.signatures import check_documents, print_checks
+from envbuilder.cli.sign import KEY_FILE
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.verify import Verification, verify
 from envbuilder.image.assemble import assemble
+from envbuilder.image.attestation.signing_keys import public_key
 from envbuilder.image.builder import Engine
+from envbuilder.image.signing import Unsigned
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, assembly_context
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.subjects import subject_of
+from envbuilder.wiring.signing import check_signatures, signable
+from envbuilder.wiring.subjects import subject_in_registry, subject_of
 
 
 @click.command("verify")
@@ -34,30 +39,51 @@ from envbuilder.wiring.subjects import subject_of
     help="Lock to compare with. Default: envbuilder.lock in the current directory.",
 )
 @engine_option("Where to look for a name. auto: assembled images first.")
+@click.option(
+    "--key",
+    "signer",
+    type=KEY_FILE,
+    metavar="PUBLIC",
+    help="Require signatures of the image, its bill of materials and its provenance by this public key.",
+)
 @click.option("--name", default="", help="Name of the image in a layout or archive with several images.")
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
-    image: str, target: str | None, engine: Engine, name: str, sources: Sources, *, as_json: bool
+    image: str,
+    target: str | None,
+    engine: Engine,
+    signer: Path | None,
+    name: str,
+    sources: Sources,
+    *,
+    as_json: bool,
 ) -> None:
-    """Compare an image with its lock, byte by byte. Exit status 1 if they differ.
+    """Compare an image with its lock, byte by byte. Exit status 1 if they differ, or a signature is missing.
 
     IMAGE is a path, else the name of an assembled image or of an image in the container engine; a name that contains
     the host of a registry is read from there if the engine lacks it. Differences are listed by layer and by file.
+
+    With --key, IMAGE is read from its registry: signatures are stored beside it, as `envbuilder sign` and cosign do.
     """
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)
+    key = public_key(signer) if signer else None
     lock, merged = obtain_lock(session, target, sources)
-    subject = subject_of(session, image, name, engine)
+    subject = (
+        subject_of(session, image, name, engine) if key is None else subject_in_registry(session, str(signable(image)))
+    )
     work = here.use("work")
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="verify-") as folder:
         found = verify(lock, subject, lambda: _expected(session, lock, merged), Path(folder))
+    checks = check_signatures(session, image, subject.manifest, lock, key) if key else ()
     if as_json:
-        print_json(_document(lock, found))
+        print_json(_document(lock, found) | {"signatures": check_documents(checks)})
     else:
         _tell(lock, found)
-    if not found.same:
+        print_checks(checks)
+    if not found.same or any(isinstance(check.outcome, Unsigned) for check in checks):
         raise click.exceptions.Exit(1)
 
 

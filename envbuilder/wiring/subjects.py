@@ -42,7 +42,7 @@ def subject_of(session: Session, image: str, name: str, engine: Engine) -> Subje
         return held
     host = image.partition("/")[0]
     if "/" in image and ("." in host or ":" in host or host == "localhost"):
-        return _of_registry(session, image)
+        return subject_in_registry(session, image)
     raise UsageError(
         f"not a path, an assembled image or an image of the engine: {image}",
         hint="`envbuilder cache list` lists assembled images",
@@ -101,7 +101,13 @@ def _of_engine(session: Session, name: str) -> Subject | None:
     return Subject(name=name, manifest="", config=found.id, layers=(), diff_ids=found.diff_ids)
 
 
-def _of_registry(session: Session, name: str) -> Subject:
+def subject_in_registry(session: Session, name: str) -> Subject:
+    """Return an image of a registry, whatever the store or the engine has under its name.
+
+    Raises:
+        UsageError: It is not a reference with the host of a registry.
+        SourceUnreachable: The registry does not respond, or has no such image.
+    """
     try:
         reference = ImageRef.parse(name)
     except ValueError as error:

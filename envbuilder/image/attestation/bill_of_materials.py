@@ -23,6 +23,8 @@ from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, PackagePin
 
 MEDIA_TYPE = "application/vnd.cyclonedx+json"
+PREDICATE = "https://cyclonedx.org/bom"
+"""Type of a signed bill. Source: https://github.com/in-toto/attestation/blob/main/spec/predicates/cyclonedx.md"""
 _NAMESPACE = uuid.UUID("6f0a3e0c-5f0c-5d7e-9d55-0a5f0f3c1f6e")
 
 

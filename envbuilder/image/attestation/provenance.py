@@ -11,39 +11,49 @@ from collections.abc import Iterator
 
 from envbuilder.core.canonical_json import indented_json
 from envbuilder.lock.lock import Lock
-from envbuilder.oci.images import AssembledImage, LayerFormat
+from envbuilder.oci.images import LayerFormat
 
 MEDIA_TYPE = "application/vnd.in-toto+json"
 _STATEMENT = "https://in-toto.io/Statement/v1"
-_PREDICATE = "https://slsa.dev/provenance/v1"
+PREDICATE = "https://slsa.dev/provenance/v1"
 _BUILD_TYPE = "urn:envbuilder:assemble:v1"
 
 
-def provenance(lock: Lock, digest: str, image: AssembledImage, layer_format: LayerFormat, version: str) -> bytes:
+def provenance(lock: Lock, digest: str, manifest: str, layer_format: LayerFormat, version: str) -> bytes:
     """Return the provenance statement of an image.
 
     Args:
         lock: The lock that it was made from.
         digest: Digest of the lock.
-        image: The image.
+        manifest: Digest of the manifest of the image.
         layer_format: Format of its layers.
         version: Version of the plan that was followed.
     """
-    statement = {
-        "_type": _STATEMENT,
-        "subject": [{"name": lock.environment, "digest": _digest(image.manifest.descriptor.digest)}],
-        "predicateType": _PREDICATE,
-        "predicate": {
-            "buildDefinition": {
-                "buildType": _BUILD_TYPE,
-                "externalParameters": {"lock": digest, "format": layer_format.value},
-                "internalParameters": {"plan": version},
-                "resolvedDependencies": list(_dependencies(lock)),
-            },
-            "runDetails": {"builder": {"id": _BUILD_TYPE}},
+    predicate = {
+        "buildDefinition": {
+            "buildType": _BUILD_TYPE,
+            "externalParameters": {"lock": digest, "format": layer_format.value},
+            "internalParameters": {"plan": version},
+            "resolvedDependencies": list(_dependencies(lock)),
         },
+        "runDetails": {"builder": {"id": _BUILD_TYPE}},
     }
-    return indented_json(statement)
+    return statement(lock.environment, manifest, PREDICATE, predicate)
+
+
+def statement(name: str, manifest: str, predicate_type: str, predicate: object) -> bytes:
+    """Return an in-toto statement about an image.
+
+    Args:
+        name: Name of the image in the statement.
+        manifest: Digest of its manifest.
+        predicate_type: What the statement says about it, as an address.
+        predicate: The content.
+    """
+    subject = [{"name": name, "digest": _digest(manifest)}]
+    return indented_json(
+        {"_type": _STATEMENT, "subject": subject, "predicateType": predicate_type, "predicate": predicate}
+    )
 
 
 def _dependencies(lock: Lock) -> Iterator[dict[str, object]]:

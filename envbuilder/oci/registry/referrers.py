@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.json_fields import Record, parsed, record, records, text
 from envbuilder.oci.documents import EMPTY, attached_entry, json_document
 from envbuilder.oci.images import INDEX_TYPE, Document
 from envbuilder.oci.registry.client import Repository
+
+_NO_LIST = (400, 404, 405)
+"""Answers of registries without a referrers API."""
+
+_LONGEST = 4 << 20
 
 
 def needed(manifest: Document, content: Document) -> tuple[Document, ...]:
@@ -46,6 +52,22 @@ def list_by_tag(repository: Repository, subject: str, manifests: Sequence[Docume
     if added:
         whole = {**index, "schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": [*listed, *added]}
         repository.put_manifest(json_document(INDEX_TYPE, whole), tag)
+
+
+def listed(repository: Repository, subject: str, artifact_type: str) -> tuple[str, ...]:
+    """Return the digests of the manifests of one type that refer to an image, as the registry or the tag lists them.
+
+    Raises:
+        SourceUnreachable: The registry does not respond, or refuses.
+    """
+    request = repository.request("GET", f"referrers/{subject}", f"referrers of {subject}")
+    with repository.send(request, (200, *_NO_LIST)) as answer:
+        index = parsed(answer.content(_LONGEST)) if answer.status == 200 else None
+    if index is None:
+        found = repository.manifest(subject.replace(":", "-"))
+        index = parsed(found.content) if found else None
+    entries = (each for each in records(index, "manifests") if text(each, "artifactType") == artifact_type)
+    return tuple(digest for each in entries if is_digest(digest := text(each, "digest")))
 
 
 def _entry(manifest: Document) -> Record:

@@ -10,14 +10,12 @@ from envbuilder.image.attestation.bill_of_materials import bill_of_materials
 from envbuilder.image.attestation.provenance import provenance
 from envbuilder.lock.lock import PackageGroup
 from envbuilder.lock.lockfile import digest
-from envbuilder.oci.images import MANIFEST_TYPE, AssembledImage, Descriptor, Document, LayerFormat
+from envbuilder.oci.images import MANIFEST_TYPE, Descriptor, LayerFormat
 from tests.fakes.catalogs import good_lock
 from tests.fakes.vendor_archives import pin_of, with_archives
 
 LOCK = good_lock()
 SUBJECT = Descriptor(media_type=MANIFEST_TYPE, digest="sha256:" + "ab" * 32, size=7)
-NOTHING = Document(descriptor=SUBJECT, content=b"")
-IMAGE = AssembledImage(layers=(), config=NOTHING, manifest=NOTHING)
 
 
 def test_the_bill_names_every_package_with_its_hash() -> None:
@@ -41,7 +39,7 @@ def test_the_bill_is_valid_and_always_the_same() -> None:
 
 
 def test_the_statement_is_about_the_image_and_names_what_went_into_it() -> None:
-    statement = json.loads(provenance(LOCK, digest(LOCK), IMAGE, LayerFormat.GZIP_SPLICED, "1"))
+    statement = json.loads(provenance(LOCK, digest(LOCK), SUBJECT.digest, LayerFormat.GZIP_SPLICED, "1"))
     assert statement["subject"][0]["digest"] == {"sha256": "ab" * 32}
     definition = statement["predicate"]["buildDefinition"]
     assert definition["externalParameters"]["lock"] == digest(LOCK)
@@ -65,6 +63,6 @@ def test_both_documents_name_vendor_archives_with_their_hashes() -> None:
     [component] = [each for each in bill["components"] if each["name"] == pin.file]
     assert component["hashes"] == [{"alg": "SHA-256", "content": pin.sha256}]
     assert [each["value"] for each in component["properties"]] == ["libx.so.9.0", "liby.so.9.0"]
-    statement = json.loads(provenance(lock, digest(lock), IMAGE, LayerFormat.GZIP_SPLICED, "1"))
+    statement = json.loads(provenance(lock, digest(lock), SUBJECT.digest, LayerFormat.GZIP_SPLICED, "1"))
     dependencies = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
     assert {"name": pin.file, "digest": {"sha256": pin.sha256}} in dependencies

@@ -1,0 +1,52 @@
+"""Output about signatures of images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from envbuilder.cli.output.streams import foreign
+from envbuilder.image.signing import SignatureCheck, Signed, Unsigned
+from envbuilder.wiring.signing import SignedImage
+
+
+def print_signed(images: Sequence[SignedImage]) -> None:
+    """Print what was signed."""
+    for image in images:
+        click.echo(f"signed by the key {image.key}: {', '.join(image.signed) or 'nothing new'}")
+        click.echo(f"  {image.reference}")
+        if image.there:
+            click.echo(f"  signed before: {', '.join(image.there)}")
+    for image in images[:1]:
+        click.echo(f"next: `envbuilder verify {image.reference} --key PUBLIC`")
+
+
+def signed_documents(images: Sequence[SignedImage]) -> list[dict[str, object]]:
+    """Return what was signed as JSON values."""
+    return [
+        {"reference": each.reference, "key": each.key, "signed": list(each.signed), "signed_before": list(each.there)}
+        for each in images
+    ]
+
+
+def print_checks(checks: Sequence[SignatureCheck]) -> None:
+    """Print whether the image, and each statement about it, is signed."""
+    for check in checks:
+        match check.outcome:
+            case Signed(key=key):
+                click.echo(f"{check.title}: signed by the key {key}")
+            case Unsigned(reason=reason):
+                click.echo(f"{check.title}: not signed: {foreign(reason)}")
+
+
+def check_documents(checks: Sequence[SignatureCheck]) -> list[dict[str, object]]:
+    """Return the checks as JSON values."""
+    return [
+        {
+            "title": check.title,
+            "key": check.outcome.key if isinstance(check.outcome, Signed) else None,
+            "problem": check.outcome.reason if isinstance(check.outcome, Unsigned) else None,
+        }
+        for check in checks
+    ]
