@@ -44,6 +44,8 @@ def command(targets: Sequence[str], repository: str, sources: Sources, *, as_jso
     missing = tuple(chain.from_iterable(each.missing for each in outcomes))
     if missing:
         refuse_missing(missing)
+    if not as_json:
+        click.echo(f"next: `envbuilder build --mirror {repository}`, or `sources: mirror:` in the spec")
 
 
 def _document(outcome: Mirrored) -> dict[str, object]:

@@ -74,7 +74,7 @@ def add_mirrored(session: Session, lock: Lock, sources: Sources, *, offline: boo
         return
     for file in lock_files(session).missing(lock):
         try:
-            mirror.replace(SourceUnreachable(f"{file.file} is not on this machine"), file)
+            mirror.fetch_instead(SourceUnreachable(f"{file.file} is not on this machine"), file)
         except SourceUnreachable as error:  # The build says what it is needed for.
             session.progress(error.message)
 

@@ -14,12 +14,18 @@ import tarfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.references import ImageRef
+from envbuilder.image.attest import statements
+from envbuilder.image.mirror.artifact import inputs_artifact, inputs_tag
+from envbuilder.image.mirror.file_mirror import RegistryMirror
+from envbuilder.image.signing import Signed, SignedRepository
+from envbuilder.lock.index.index import IndexFile
 from envbuilder.oci.documents import document
 from envbuilder.oci.images import (
     CONFIG_TYPE,
@@ -31,6 +37,7 @@ from envbuilder.oci.images import (
     ImageLayerPin,
     LayerFormat,
 )
+from envbuilder.oci.registry.artifacts import push_artifact
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.pull import fetch_blobs, find
 from envbuilder.oci.registry.push import push
@@ -38,6 +45,9 @@ from envbuilder.oci.registry.uploads import PIECE
 from envbuilder.oci.store import Store
 from tests.contract import registry
 from tests.contract.conftest import REQUIRED
+from tests.fakes.catalogs import good_lock
+from tests.fakes.signing import made_key
+from tests.unit.image.toys import World
 
 
 @pytest.fixture(scope="module")
@@ -239,6 +249,40 @@ def test_what_is_not_there_is_said_in_the_registrys_words(client: RegistryClient
     missing = Descriptor(media_type="x", digest=document("", b"no").descriptor.digest, size=2)
     with pytest.raises(SourceUnreachable, match=r"404 Not Found .*BLOB_UNKNOWN"):
         fetch_blobs(client, ImageRef.parse(f"{host}/no/image:1"), [missing], store)
+
+
+def test_an_image_is_signed_and_its_signature_is_found(
+    client: RegistryClient, host: str, store: Store, tmp_path: Path
+) -> None:
+    image, name = image_of(store, noise(11, 1000)), f"{host}/signed/image"
+    push(client, image, ImageRef.parse(f"{name}:1"), store)
+    repository, key = SignedRepository(client=client, repository=name, store=store), made_key(tmp_path)
+    about = statements(good_lock(), image.manifest.descriptor.digest, LayerFormat.GZIP_SPLICED)
+    assert repository.sign(repository.image("1"), about, key) == ("image", *(each.title for each in about))
+    assert repository.sign(repository.image("1"), about, key) == ()
+    fresh = SignedRepository(client=client, repository=name, store=Store(folder=tmp_path / "fresh"))
+    checks = fresh.check(image.manifest.descriptor.digest, about, key.public)
+    assert [check.outcome for check in checks] == [Signed(key=key.public.fingerprint)] * 3
+
+
+def test_a_mirror_has_the_files_of_a_lock_by_their_sha256(
+    client: RegistryClient, host: str, store: Store, tmp_path: Path
+) -> None:
+    world = World(folder=tmp_path)
+    lock = replace(world.lock(), tools=(), files=())
+    lock = replace(lock, base=replace(lock.base, packages=()), python=replace(lock.python, sha256=""))
+    for pin in lock.packages:
+        store.take(world.index / pin.file)
+    target = ImageRef.parse(f"{host}/mirror/image:{inputs_tag(lock)}")
+    pushed = push_artifact(client, inputs_artifact(lock, store, None), target, store)
+    assert pushed.pushed_layers == len(lock.packages) + 1
+    fresh = Store(folder=tmp_path / "fresh")
+    mirror = RegistryMirror(repository=target.repository, client=lambda: client, store=fresh)
+    for pin in lock.packages:
+        mirror.fetch_instead(SourceUnreachable("gone"), IndexFile(file=pin.file, sha256=pin.sha256, url=""))
+        assert fresh.read(f"sha256:{pin.sha256}") == (world.index / pin.file).read_bytes()
+    with pytest.raises(SourceUnreachable, match=r"gone; mirror: .* does not have x either"):
+        mirror.fetch_instead(SourceUnreachable("gone"), IndexFile(file="x", sha256="1" * 64, url=""))
 
 
 def test_skopeo_reads_what_we_push(client: RegistryClient, host: str, store: Store) -> None:

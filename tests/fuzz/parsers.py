@@ -45,6 +45,10 @@ from envbuilder.diagnostics.logs.signatures import Failures, load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.report.registry import FORMATS
 from envbuilder.diagnostics.validate import validate_facts
+from envbuilder.image.attestation import dsse
+from envbuilder.image.attestation.cosign_layout import signed_layer
+from envbuilder.image.attestation.signing_keys import PublicKey, public_key
+from envbuilder.image.attestation.simple_signing import signed_digest
 from envbuilder.image.base.deb.package_file import open_deb
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.release import parse_release
@@ -163,6 +167,12 @@ def _passwd(content: bytes, folder: Path) -> object:
 def _manifest(content: bytes, _: Path) -> object:
     found = parsed(content)
     return [descriptor(each) for each in (record(found, "config"), *records(found, "layers"))], said(500, content)
+
+
+def _signature(content: bytes, folder: Path) -> object:
+    layers = [signed_layer(each) for each in records(parsed(content), "layers")]
+    opened = dsse.opened(content, "application/vnd.in-toto+json", PublicKey(b""))
+    return layers, opened, signed_digest(content), public_key(_file(content, folder))
 
 
 def _challenge(content: bytes, _: Path) -> object:
@@ -286,6 +296,7 @@ PARSERS: Mapping[str, Parser] = {
     "configuration": Parser(run=_settings, seeds=seeds.configurations),
     "accounts": Parser(run=_passwd, seeds=lambda: seeds.PASSWD),
     "manifest": Parser(run=_manifest, seeds=seeds.manifests, refuses=(ValueError,)),
+    "signature": Parser(run=_signature, seeds=seeds.signatures),
     "challenge": Parser(run=_challenge, seeds=lambda: seeds.CHALLENGES),
     "token": Parser(run=_token, seeds=lambda: seeds.TOKENS),
     "reference": Parser(

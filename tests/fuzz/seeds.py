@@ -186,6 +186,14 @@ def manifests() -> tuple[bytes, ...]:
     )
 
 
+def signatures() -> tuple[bytes, ...]:
+    """Return a payload and a key of cosign, a manifest with a signature, and an envelope."""
+    blob = {"mediaType": "m", "digest": _DIGEST, "size": 5, "annotations": {"a": "b", "c": 5}}
+    envelope = {"payload": "e30=", "payloadType": "application/vnd.in-toto+json", "signatures": [{"sig": "AAAA"}]}
+    made = (json.dumps(each).encode() for each in ({"layers": [blob, {}]}, envelope))
+    return (*made, *files("tests/data/signatures/payload.json", "tests/data/signatures/cosign.pub"))
+
+
 CHALLENGES = (
     b'Bearer realm="https://auth.example/token",service="registry.example",scope="repository:a/b:pull"',
     b'Basic realm="x", Bearer realm=https://a.example/t , scope="a b"',

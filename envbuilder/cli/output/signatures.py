@@ -31,11 +31,12 @@ def signed_documents(images: Sequence[SignedImage]) -> list[dict[str, object]]:
 
 
 def print_checks(checks: Sequence[SignatureCheck]) -> None:
-    """Print whether the image, and each statement about it, is signed."""
-    for check in checks:
+    """Print whether the image, and then each statement about it, is signed."""
+    for number, check in enumerate(checks):
         match check.outcome:
             case Signed(key=key):
-                click.echo(f"{check.title}: signed by the key {key}")
+                as_locked = ", and that of the lock" if number else ""
+                click.echo(f"{check.title}: signed by the key {key}{as_locked}")
             case Unsigned(reason=reason):
                 click.echo(f"{check.title}: not signed: {foreign(reason)}")
 

@@ -44,12 +44,12 @@ class MirroredPackages:
     def fetch(self, file: IndexFile, progress: Callable[[int, int], None]) -> None:
         """See `PackageFiles.fetch`."""
         if not file.url:
-            self.mirror.replace(NotOnIndex((file.file,)), file, progress)
+            self.mirror.fetch_instead(NotOnIndex((file.file,)), file, progress)
             return
         try:
             self.packages.fetch(file, progress)
         except SourceUnreachable as error:
-            self.mirror.replace(error, file, progress)
+            self.mirror.fetch_instead(error, file, progress)
 
     def _completed(
         self, pins: Sequence[PackagePin], found: dict[str, IndexFile], error: SourceUnreachable
@@ -86,4 +86,6 @@ class MirroredArchives:
         try:
             self.files.fetch(pin, progress)
         except SourceUnreachable as error:
-            self.mirror.replace(error, IndexFile(file=pin.file, sha256=pin.sha256, url="", size=pin.size), progress)
+            self.mirror.fetch_instead(
+                error, IndexFile(file=pin.file, sha256=pin.sha256, url="", size=pin.size), progress
+            )

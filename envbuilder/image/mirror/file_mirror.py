@@ -31,7 +31,7 @@ class FileMirror(Protocol):
         """
         ...
 
-    def replace(
+    def fetch_instead(
         self, error: SourceUnreachable, file: IndexFile, progress: Callable[[int, int], None] = lambda _done, _all: None
     ) -> None:
         """Fetch a file into the store in place of its source.
@@ -57,13 +57,13 @@ class NoMirror:
         """See `FileMirror.has`."""
         return False
 
-    def replace(
+    def fetch_instead(
         self,
         error: SourceUnreachable,
         file: IndexFile,  # noqa: ARG002  that of the port
         progress: Callable[[int, int], None] = lambda _done, _all: None,  # noqa: ARG002
     ) -> None:
-        """See `FileMirror.replace`."""
+        """See `FileMirror.fetch_instead`."""
         raise error
 
 
@@ -88,10 +88,10 @@ class RegistryMirror:
         """See `FileMirror.has`."""
         return self._size(file) is not None
 
-    def replace(
+    def fetch_instead(
         self, error: SourceUnreachable, file: IndexFile, progress: Callable[[int, int], None] = lambda _done, _all: None
     ) -> None:
-        """See `FileMirror.replace`."""
+        """See `FileMirror.fetch_instead`."""
         try:
             self._fetch(file, progress)
         except SourceUnreachable as second:

@@ -76,8 +76,8 @@ def test_a_signed_image_answers_all_three_questions(envbuilder: CommandLine, pus
     fingerprint = public_key(Path(pushed.public)).fingerprint
     assert verified.stdout.splitlines()[2:] == [
         f"image: signed by the key {fingerprint}",
-        f"bill of materials: signed by the key {fingerprint}",
-        f"provenance: signed by the key {fingerprint}",
+        f"bill of materials: signed by the key {fingerprint}, and that of the lock",
+        f"provenance: signed by the key {fingerprint}, and that of the lock",
     ]
 
 

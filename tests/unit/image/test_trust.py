@@ -36,6 +36,11 @@ def test_a_base_of_a_registry_is_named_with_its_mirror() -> None:
     assert "base: nvidia/cuda:11.0.3 by digest from localhost:5000" in said
 
 
+def test_a_mirror_is_named_for_what_the_other_sources_lack() -> None:
+    said = trusted_by_lock(LOCK, replace(ORIGINS, mirror="localhost:5000/team/tf"), OWN)
+    assert "mirror: files that these sources no longer have, by sha256 from localhost:5000/team/tf" in said
+
+
 def test_code_that_runs_and_files_are_named() -> None:
     source = PackagePin(
         name="gast", version="0.2.2", file="gast-0.2.2.tar.gz", sha256="0" * 64, group=PackageGroup.PACKAGES
@@ -84,15 +89,18 @@ def test_a_spec_says_only_what_is_not_the_default() -> None:
             debian_allow_expired=True,
             ubuntu_mirrors=("http://mirror.example/ubuntu",),
             registry_mirror="localhost:5000",
+            mirror="localhost:5000/team/tf",
         ),
     )
-    assert trusted_by_spec(spec, replace(ORIGINS, registry="localhost:5000"), index_is_default=False) == (
+    origins = replace(ORIGINS, registry="localhost:5000", mirror="localhost:5000/team/tf")
+    assert trusted_by_spec(spec, origins, index_is_default=False) == (
         "package index: https://index.example/simple",
         "Debian archive: http://mirror.example/debian",
         "Debian archive: signed by a key of own.gpg",
         "Debian archive: expired suites too, which lack later security updates",
         "Ubuntu archive: http://mirror.example/ubuntu",
         "registry: localhost:5000",
+        "mirror: localhost:5000/team/tf",
         "build scripts: those of gast run where they have no wheel",
     )
 

@@ -44,6 +44,7 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         memory=GROWTH,
         sources=Sources(
             registry_mirror="localhost:5000",
+            mirror="localhost:5000/team/tf",
             debian_mirrors=("http://mirror.example/debian",),
             debian_allow_expired=True,
             index="https://index.example/simple",
@@ -103,6 +104,7 @@ def test_other_folders_are_taken(path: str) -> None:
 def test_the_command_line_replaces_addresses_and_its_archives_come_first() -> None:
     own = Sources(
         registry_mirror="a:1",
+        mirror="a:1/x",
         debian_mirrors=("b",),
         debian_allow_expired=True,
         ubuntu_mirrors=("u",),
@@ -117,6 +119,7 @@ def test_the_command_line_replaces_addresses_and_its_archives_come_first() -> No
     )
     assert with_sources(Spec(environment="x", sources=own), named).sources == Sources(
         registry_mirror="d:1",
+        mirror="a:1/x",
         debian_mirrors=("b",),
         debian_keyring="k",
         debian_allow_expired=True,

@@ -68,7 +68,7 @@ def fetch_from_mirror(mirror: FileMirror, failures: Sequence[FailedPackage]) -> 
         if error is None or file in lacking:
             return failure
         try:
-            mirror.replace(error, file)
+            mirror.fetch_instead(error, file)
         except (SourceUnreachable, VerificationFailed) as second:
             return FailedPackage(pin=failure.pin, error=second)
         return None

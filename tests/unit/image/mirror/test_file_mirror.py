@@ -28,7 +28,7 @@ def test_a_file_without_a_manifest_is_found_by_its_sha256(
 ) -> None:
     registry.put_blob(NAME, CONTENT)
     received: list[tuple[int, int]] = []
-    mirror.replace(gone(), FILE, lambda done, total: received.append((done, total)))
+    mirror.fetch_instead(gone(), FILE, lambda done, total: received.append((done, total)))
     assert store.read(f"sha256:{FILE.sha256}") == CONTENT
     assert received[-1] == (len(CONTENT), len(CONTENT))
 
@@ -36,14 +36,14 @@ def test_a_file_without_a_manifest_is_found_by_its_sha256(
 def test_without_a_mirror_the_failure_of_the_source_stays_as_it_is() -> None:
     error = gone()
     with pytest.raises(SourceUnreachable) as raised:
-        NO_MIRROR.replace(error, FILE)
+        NO_MIRROR.fetch_instead(error, FILE)
     assert raised.value is error
     assert lacking_files(NO_MIRROR, [FILE], error) == [FILE]
 
 
 def test_a_mirror_that_lacks_a_file_is_named_after_its_source(mirror: RegistryMirror) -> None:
     with pytest.raises(SourceUnreachable, match=r"404; mirror: .*team/tf does not have a\.whl either") as raised:
-        mirror.replace(gone(), FILE)
+        mirror.fetch_instead(gone(), FILE)
     assert raised.value.hint == "name another index"
 
 
@@ -51,7 +51,7 @@ def test_wrong_bytes_are_refused_by_their_digest(mirror: RegistryMirror, registr
     registry.put_blob(NAME, CONTENT)
     registry.faults.append(Fault(match="GET .*/blobs/", times=2, damage=True))
     with pytest.raises(VerificationFailed, match=r"a\.whl: the mirror .* has other content under its sha256"):
-        mirror.replace(gone(), FILE)
+        mirror.fetch_instead(gone(), FILE)
     assert not store.has(f"sha256:{FILE.sha256}")
 
 
