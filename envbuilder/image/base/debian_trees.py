@@ -16,12 +16,19 @@ from envbuilder.core.http.origins import without_login
 from envbuilder.core.units import size
 from envbuilder.image.base.deb.archive import DebianArchive
 from envbuilder.image.base.deb.distributions import Distribution
-from envbuilder.image.base.deb.fetching import FailedPackage, deb_file, fetch_from_mirror, fetch_package
+from envbuilder.image.base.deb.fetching import (
+    FailedPackage,
+    deb_file,
+    fetch_from_mirror,
+    fetch_package,
+    silent,
+)
 from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.tree import added_tree, base_tree
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, lacking_files
+from envbuilder.lock.index.fetching import NoAnswer
 from envbuilder.lock.locations import OsPackages
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
@@ -169,10 +176,16 @@ class DebianTrees:
         return fetch_from_mirror(self.mirror, failures)
 
     def _from_archives(self, archive: DebianArchive, missing: Sequence[OsPackagePin]) -> list[FailedPackage]:
+        """Fetch .debs from archives; where a mirror can replace these, only the first .deb finds out if they answer."""
         title = archive.distribution.title
         self.progress(f"fetching {len(missing)} {title} packages, {size(sum(pin.size for pin in missing))}")
+        first = [] if self.mirror is NO_MIRROR else [fetch_package(archive, missing[0], self.store)]
+        unanswered = [each.error for each in first if isinstance(each, FailedPackage)]
+        if unanswered and isinstance(unanswered[0], NoAnswer):
+            return silent(archive, missing, unanswered[0])
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            answers = list(pool.map(lambda pin: fetch_package(archive, pin, self.store), missing))
+            rest = pool.map(lambda pin: fetch_package(archive, pin, self.store), missing[len(first) :])
+            answers = [*first, *rest]
         for place, mirror in enumerate(archive.mirrors[1:], start=1):
             if place in answers:
                 count = answers.count(place)

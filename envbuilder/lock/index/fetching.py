@@ -27,6 +27,10 @@ _BUSY_HINT = "try again later, or name another index: --index URL"
 _NETWORK_HINT = "check network, proxy and CA bundle (SSL_CERT_FILE)"
 
 
+class NoAnswer(SourceUnreachable):
+    """A server did not answer, so that it may have the file."""
+
+
 def fetch(
     wanted: IndexFile,
     folder: Path,
@@ -151,7 +155,7 @@ def _arrived(
     Raises:
         SourceUnreachable: It is not, and another attempt would not help.
     """
-    hint = _NETWORK_HINT
+    hint, failure = _NETWORK_HINT, SourceUnreachable
     try:
         if _follow(wanted, receiver, web, progress):
             return True
@@ -164,9 +168,10 @@ def _arrived(
         problem = str(error) or type(error).__name__
         hint = CLOCK_HINT if problem == CLOCK else hint
         lasting = problem == CLOCK or scheme_of(wanted.url) == "file"
+        failure = SourceUnreachable if lasting else NoAnswer
         again = not lasting and patience.lasts(stalled=isinstance(error, Stalled), position=receiver.size)
     if not again:
-        raise SourceUnreachable(f"{wanted.file} cannot be fetched: {problem}", hint=hint)
+        raise failure(f"{wanted.file} cannot be fetched: {problem}", hint=hint)
     return False
 
 

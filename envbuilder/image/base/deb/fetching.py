@@ -35,7 +35,7 @@ def fetch_package(archive: DebianArchive, pin: OsPackagePin, store: Store) -> in
     failure: SourceUnreachable | None = None
     for place, url in enumerate(archive.addresses(pin.file)):
         try:
-            fetch_into(replace(deb_file(pin), url=url), store, web=archive.web)
+            fetch_into(replace(deb_file(pin), url=url), store, web=archive.web, pacing=archive.pacing)
         except SourceUnreachable as error:
             failure = failure or error
         except VerificationFailed as error:
@@ -50,6 +50,21 @@ def fetch_package(archive: DebianArchive, pin: OsPackagePin, store: Store) -> in
         "`envbuilder lock`"
     )
     return FailedPackage(pin=pin, error=failure)
+
+
+def silent(archive: DebianArchive, pins: Sequence[OsPackagePin], error: SourceUnreachable) -> list[FailedPackage]:
+    """Return the failures of .debs whose archives did not answer for one of them."""
+    title = archive.distribution.title
+    return [
+        FailedPackage(
+            pin=pin,
+            error=SourceUnreachable(
+                f"{deb_file(pin).file} cannot be fetched: no archive of {title} answers ({error.message})",
+                hint=error.hint,
+            ),
+        )
+        for pin in pins
+    ]
 
 
 def fetch_from_mirror(mirror: FileMirror, failures: Sequence[FailedPackage]) -> tuple[FailedPackage, ...]:

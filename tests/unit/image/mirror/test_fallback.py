@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import LicenseNotAccepted, NotOnIndex, SourceUnreachable, VerificationFailed
+from envbuilder.core.http.retries import TRIES, Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.image.assemble import assemble
 from envbuilder.image.base.deb.archive import DebianArchive
@@ -135,6 +137,25 @@ def test_debs_that_no_archive_has_come_from_the_mirror(
     trees = debian(tmp_path, store, mirror, *[f"file://{tmp_path}/nowhere"] * archives)
     assert trees.fetch_all(BaseKind.DEBIAN, [PIN]) == ()
     assert store.read(f"sha256:{PIN.sha256}") == DEB
+
+
+def test_an_archive_that_does_not_answer_is_asked_for_one_deb_only(
+    tmp_path: Path, registry: Registry, store: Store, mirror: RegistryMirror
+) -> None:
+    """Each attempt waits for seconds."""
+    others = [
+        replace(PIN, file=f"pool/{number}.deb", sha256=registry.put_blob(NAME, bytes(number))[7:])
+        for number in range(1, 9)
+    ]
+    lost = replace(PIN, name="lost", file="pool/lost.deb", sha256="1" * 64)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    trees = debian(tmp_path, store, mirror, address)
+    pauses: list[float] = []
+    quick = replace(trees.archives[BaseKind.DEBIAN], pacing=Pacing(pause=pauses.append))
+    [failure] = replace(trees, archives={BaseKind.DEBIAN: quick}).fetch_all(BaseKind.DEBIAN, [*others, lost])
+    assert failure.error.message.startswith("lost.deb cannot be fetched: no archive of Debian answers (1.deb")
+    assert len(pauses) == TRIES - 1
 
 
 def test_debs_that_the_mirror_lacks_too_are_reported_with_the_failure_of_the_archive(
