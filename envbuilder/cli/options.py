@@ -107,7 +107,7 @@ class _Repository(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
         """Return the repository; raise a usage error for any other text."""
         try:
-            return registry_repository(str(value)) if value else ""
+            return registry_repository(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -240,14 +240,14 @@ def _sources(  # noqa: PLR0913  each is an option of its own
     archives: Sources,
     *,
     registry_mirror: str,
-    mirror: str,
+    mirror: str | None,
     index: str,
     python_archive: tuple[str, ...],
 ) -> Sources:
     return replace(
         mirrors,
         registry_mirror=registry_mirror,
-        mirror=mirror,
+        mirror=mirror or "",
         index=index,
         python_archives=python_archive,
         publishers=archives.publishers,
@@ -288,7 +288,6 @@ source_options = grouped(
         "--mirror",
         type=REPOSITORY,
         metavar="HOST[:PORT]/NAME",
-        default="",
         help="Repository with the files of `envbuilder mirror`, for files that their sources no longer have.",
     ),
     mirror_options,

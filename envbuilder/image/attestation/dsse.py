@@ -13,6 +13,8 @@ from envbuilder.core.json_fields import parsed, records, text
 from envbuilder.image.attestation.signing_keys import PublicKey, SigningKey
 
 MEDIA_TYPE = "application/vnd.dsse.envelope.v1+json"
+_MOST = 16
+"""Signatures of an envelope that are looked at: each starts a program."""
 
 
 def envelope(payload_type: str, payload: bytes, key: SigningKey) -> bytes:
@@ -34,7 +36,7 @@ def opened(content: bytes, payload_type: str, key: PublicKey) -> bytes | None:
     if payload is None or text(value, "payloadType") != payload_type:
         return None
     signed = encoded(payload_type, payload)
-    signatures = (decoded(text(each, "sig")) for each in records(value, "signatures"))
+    signatures = (decoded(text(each, "sig")) for each in records(value, "signatures")[:_MOST])
     return payload if any(each and key.verifies(signed, each) for each in signatures) else None
 
 

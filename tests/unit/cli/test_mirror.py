@@ -145,6 +145,6 @@ def test_an_archive_with_a_license_is_not_sent_before_that_is_accepted(
     assert envbuilder(*command, "--accept-nvidia-eula").status == 0
 
 
-@pytest.mark.parametrize("place", ["team/tf", "localhost:5000/tf:1", "https://localhost/tf"])
+@pytest.mark.parametrize("place", ["", "team/tf", "localhost:5000/tf:1", "https://localhost/tf"])
 def test_a_name_that_is_no_repository_is_a_usage_error(envbuilder: CommandLine, lock: Lock, place: str) -> None:
     assert envbuilder("mirror", "x.lock", place).status == 2

@@ -42,6 +42,13 @@ def test_the_vector_of_the_specification_is_valid() -> None:
     assert opened(urlsafe.encode(), TYPE, VECTOR_KEY) == b"hello world"
 
 
+def test_only_the_first_signatures_are_looked_at() -> None:
+    own = json.loads(vector())["signatures"]
+    for others, expected in ((15, b"hello world"), (16, None)):
+        content = json.loads(vector()) | {"signatures": [*[{"sig": "AAAA"}] * others, *own]}
+        assert opened(json.dumps(content).encode(), TYPE, VECTOR_KEY) == expected
+
+
 @pytest.mark.parametrize(
     "changed",
     [
