@@ -13,6 +13,7 @@ from hypothesis.internal.constants_ast import Constants
 
 GOLDEN = Path(__file__).parent / "golden"
 _OPTION = "--update-golden"
+_LONGEST_ID = 100
 
 # A machine that is busy with something else is no reason to fail, and neither are examples that were not tried before.
 _FIXED = settings(deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
@@ -42,6 +43,13 @@ def pytest_configure(config: pytest.Config) -> None:
         # Hypothesis draws some examples from the source of the modules imported so far. Which those are depends on the
         # tests that ran before on the same worker, and on the path of the checkout: a seed alone fixes no examples.
         providers._get_local_constants = Constants
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Keep ids short: pytest passes the running test's id on in the environment, where Linux allows 128 KiB."""
+    if isinstance(val, str | bytes) and len(val) > _LONGEST_ID:
+        return f"{argname}-of-{len(val)}"
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)
