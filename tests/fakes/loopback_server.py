@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from http.server import ThreadingHTTPServer
+from socket import socket
 
 
 class LoopbackServer(ThreadingHTTPServer):
@@ -11,6 +12,6 @@ class LoopbackServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
         if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]  as the base class has them
+            super().handle_error(request, client_address)
