@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tarfile
 import tempfile
 from pathlib import Path
@@ -16,6 +15,7 @@ from envbuilder.oci.layout.enroot import start_files
 from envbuilder.oci.layout.squashfs import write_squashfs
 from envbuilder.oci.runtime.unconfined import Unconfined
 from envbuilder.oci.store import Store
+from tests.fakes.scripts import python_script
 from tests.unit.oci.layout.images import file, image
 
 CONFIG = {
@@ -41,7 +41,7 @@ def program(folder: Path, text: str) -> str:
     """A mksquashfs that is this script; gives the search path."""
     path = folder / "bin" / "mksquashfs"
     path.parent.mkdir()
-    path.write_text(f"#!{sys.executable}\nimport shutil, sys\n{text}\n")
+    path.write_text(python_script(f"import shutil, sys\n{text}\n"))
     path.chmod(0o755)
     return str(path.parent)
 
