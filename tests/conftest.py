@@ -43,6 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
         # Hypothesis draws some examples from the source of the modules imported so far. Which those are depends on the
         # tests that ran before on the same worker, and on the path of the checkout: a seed alone fixes no examples.
         providers._get_local_constants = Constants
+    # Some runners of CI have a umask of 0: a cache that a test makes would be writable by others, and be refused.
+    os.umask(0o022)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
