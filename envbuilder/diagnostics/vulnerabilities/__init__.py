@@ -1,0 +1,1 @@
+"""Known vulnerabilities of the packages of an image, from databases in the OSV schema."""
