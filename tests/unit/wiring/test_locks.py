@@ -11,8 +11,8 @@ import pytest
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
-from envbuilder.lock.base_choice import Refused
 from envbuilder.lock.create import lock
+from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, Lock
 from envbuilder.lock.lockfile import digest, dump
 from envbuilder.lock.spec_values import Sources, Spec
