@@ -37,12 +37,14 @@ _LEVELS = [rating.value for rating in reversed(Rating) if rating is not Rating.U
 )
 @click.option("--ignore-unfixable", is_flag=True, help="Exit status 1 only for what this environment can fix.")
 @engine_option("Where to look for an image. auto: assembled images first.")
+@click.option("--name", default="", help="Name of the image in a layout or archive with several images.")
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
     target: str | None,
     databases: tuple[str, ...],
     fail_on: str,
     engine: Engine,
+    name: str,
     *,
     ignore_unfixable: bool,
     as_json: bool,
@@ -54,8 +56,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     """
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)
+    lock = scanned_lock(session, target, name, engine)
     with opened_databases(session, databases) as opened:
-        lock = scanned_lock(session, target, engine)
         found = scan(lock, session.catalog, opened)
     least = None if fail_on == _NEVER else Rating(fail_on)
     fails = failing(found, least, only_fixable=ignore_unfixable)

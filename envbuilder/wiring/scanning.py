@@ -65,12 +65,13 @@ def _opened(session: Session, place: str, folder: Path) -> Database:
     return Database(name=name, path=target)
 
 
-def scanned_lock(session: Session, name: str | None, engine: Engine) -> Lock:
+def scanned_lock(session: Session, name: str | None, inner: str, engine: Engine) -> Lock:
     """Return a lock, that of an environment, or that inside an image.
 
     Args:
         session: Settings, catalog and stores.
         name: A lock, an environment, or an image as `subject_of` finds it; None for the lock in this directory.
+        inner: Name of the image in a layout with several.
         engine: Engine to search for an image.
 
     Raises:
@@ -83,7 +84,7 @@ def scanned_lock(session: Session, name: str | None, engine: Engine) -> Lock:
         return read_lock(found)
     if not path.exists() and meant(session.catalog, name):
         return known_lock(session, name, Sources())[0]
-    subject = subject_of(session, name, "", engine)
+    subject = subject_of(session, name, inner, engine)
     if subject.fetch is None:
         return lock_inside(session.engine, subject.name)
     work = session.settings.use("work")
