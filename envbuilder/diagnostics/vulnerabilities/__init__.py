@@ -1,1 +1,1 @@
-"""Known vulnerabilities of the packages of an image, from databases in the OSV schema."""
+"""Known vulnerabilities of the packages of a lock, from databases in the OSV schema."""
