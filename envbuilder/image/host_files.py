@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import UsageError
 from envbuilder.image.base.deb.distributions import DISTRIBUTIONS
-from envbuilder.image.base.debian_trees import no_archive
+from envbuilder.image.base.deb_trees import no_archive
 from envbuilder.image.render import HostFile
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.resolve.apt_mirrors import apt_sources

@@ -10,9 +10,9 @@ from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.references import ImageRef
 from envbuilder.core.versions import Release
 from envbuilder.image.base.installed_pythons import InstalledPython, installed_pythons
-from envbuilder.image.base.locate import DebianBases, PythonArchives, keep_archive
+from envbuilder.image.base.locate import DebBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_archive import pack
-from envbuilder.image.base.trees import DebianTree, PythonArchive
+from envbuilder.image.base.trees import DebTree, PythonArchive
 from envbuilder.image.base.uv_python import from_uv
 from envbuilder.image.base.uv_tool import find_uv, uv_pin
 from envbuilder.image.docker.os_packages import OsPackageResolver
@@ -37,7 +37,7 @@ def closures(settings: Settings) -> ClosureFolder:
 def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
     """Return the sources that locking a spec reads from this machine and from the network."""
     settings, sources = session.settings, spec.sources
-    trees = DebianBases(
+    trees = DebBases(
         store=session.trees,
         make=partial(_unpack, session),
         keep=lambda system, tree, allowed: debian_trees(session, sources).keep(system.kind, tree, allowed),
@@ -68,7 +68,7 @@ def _registry_digest(settings: Settings, reference: ImageRef) -> str:
         return find(client, reference).manifest.descriptor.digest
 
 
-def _unpack(session: Session, system: BaseSystem, sources: Sources) -> DebianTree:
+def _unpack(session: Session, system: BaseSystem, sources: Sources) -> DebTree:
     return debian_trees(session, sources).unpack(system)
 
 

@@ -10,7 +10,7 @@ from envbuilder.lock.lock import OsPackagePin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DebianTree:
+class DebTree:
     """A root file system unpacked from .debs, without anything that belongs to one machine.
 
     Attributes:

@@ -42,7 +42,7 @@ def _now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DebianArchive:
+class DebArchive:
     """The archives of a distribution, in the order in which they are asked.
 
     Attributes:
