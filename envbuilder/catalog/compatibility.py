@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envbuilder.catalog.coverage import support_by
-from envbuilder.catalog.cuda import Coverage, CudaFacts
-from envbuilder.catalog.driver_reasons import driver_reasons
+from envbuilder.catalog.cuda import Coverage, CudaFacts, Linkage
 from envbuilder.catalog.driver_requirements import DriverNeed, need_of
 from envbuilder.catalog.environments import BaseChoice, Environment
-from envbuilder.catalog.gpu_reasons import code_reasons, gpu_label, on
 from envbuilder.catalog.machine import Host, HostGpu, capability_of, is_sold_with_arm
+from envbuilder.catalog.reasons import code_reasons, driver_reasons, gpu_label, on
 from envbuilder.catalog.verdicts import (
     Aspect,
     Compatibility,
@@ -103,7 +102,7 @@ def _machine(facts: CudaFacts, stack: Stack, host: Host) -> Iterator[Reason]:
 
 
 def _without_gpu(stack: Stack, host: Host) -> Reason:
-    if stack.need is not None and stack.need.linkage == "needed" and host.driver is None:
+    if stack.need is not None and stack.need.linkage is Linkage.NEEDED and host.driver is None:
         cpu = stack.environment.partition("-cuda")[0] + "-cpu"
         return Reason(
             aspect=Aspect.KIND,

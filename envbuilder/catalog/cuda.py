@@ -7,10 +7,9 @@ from enum import StrEnum
 from typing import Annotated
 
 from envbuilder.catalog.archives import ArchiveUse
-from envbuilder.catalog.field_types import ExactPin, Linkage, OsPackage, Pattern
 from envbuilder.catalog.sources import Source, SourceList
 from envbuilder.core.field_rules import At, NotEmpty, Sorted, Unique
-from envbuilder.core.field_types import LibraryName
+from envbuilder.core.field_types import ExactPin, LibraryName, OsPackage, Pattern
 from envbuilder.core.versions import Release
 
 FIRST_FAMILY = 11
@@ -125,14 +124,24 @@ class GpuCode:
         return min((family.coverage(capability) for family in self.families), key=worst.index)
 
 
+class Linkage(StrEnum):
+    """How a wheel finds its CUDA libraries.
+
+    `needed`: they are ELF dependencies, and `import tensorflow` fails without them. `dlopen`: TensorFlow opens them
+    later.
+    """
+
+    NEEDED = "needed"
+    DLOPEN = "dlopen"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CudaNeed:
     """CUDA requirements of a GPU wheel.
 
     Attributes:
         compiled: CUDA release that it was compiled with.
-        linkage: `needed` when the libraries are ELF dependencies and `import tensorflow` fails without them,
-            `dlopen` when they are opened at run time.
+        linkage: How the wheel finds its libraries.
         sonames: Libraries that TensorFlow opens, sorted; TensorRT and the profiler are left out.
         optional: Libraries that only a feature needs (profiler), sorted.
         cudnn: The cuDNN requirement.

@@ -18,7 +18,7 @@ from envbuilder.cli.options import grouped
 from envbuilder.cli.output.advice import asked_text, recommendation_document, recommendation_text
 from envbuilder.cli.output.printing import json_option, print_json, width
 from envbuilder.core.errors import UsageError
-from envbuilder.core.text_files import read_text
+from envbuilder.core.files import read_text
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.probe.decoding import decode

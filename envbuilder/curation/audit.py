@@ -15,7 +15,7 @@ from packaging.version import Version
 from envbuilder.catalog.claims import claims_of, compare
 from envbuilder.catalog.environments import Catalog, Environment, FrameworkWheel, OtherRelease
 from envbuilder.catalog.evidence import Measured
-from envbuilder.catalog.load.evidence import Proof, dump_proof
+from envbuilder.catalog.load.environments import Proof, dump_proof
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release

@@ -21,7 +21,7 @@ from envbuilder.catalog.evidence import (
     Resolved,
     Unproven,
 )
-from envbuilder.catalog.load.evidence import Proof, dump_proof
+from envbuilder.catalog.load.environments import Proof, dump_proof
 from envbuilder.core.errors import EngineError, EnvbuilderError, ResolutionFailed, SourceUnreachable, ToolFailed
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.proof.failure_reason import first_problem, on_one_line

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from envbuilder.core.cache_directories import TREES
 from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.http.trust import ca_bundle
 from envbuilder.core.http.web import Web
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
@@ -39,7 +40,7 @@ from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult
-from envbuilder.wiring.mirrors import mirrors
+from envbuilder.wiring.archive_places import mirrors
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
     debian_trees,
@@ -253,7 +254,7 @@ class DockerIngredients:
         return host_files(
             lock,
             self.session.catalog.bases,
-            ca_bundle=settings.ca_bundle,
+            ca_bundle=ca_bundle(settings.environ),
             index=address_of(index_address(settings, sources)),
             mirrors=mirrors(settings, sources, kind) if kind.is_tree else (),
         )

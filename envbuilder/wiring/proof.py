@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from envbuilder.catalog.archives import ArchivedLibrary
+from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
+from envbuilder.catalog.cuda import Linkage
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.curation.proof.bare_environments import BareEnvironments
 from envbuilder.curation.proof.catalog_files import CatalogFiles
@@ -25,7 +26,6 @@ from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.report.registry import format_named
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.builder import BuildOptions, ImageRequest
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.publisher_places import EVERY, place_of
@@ -118,7 +118,7 @@ class ProofAdapters:
             work=work,
             search_path=settings.environ.get("PATH", ""),
         )
-        return maker.replace(made, driver=row.cuda is not None and row.cuda.linkage == "needed")
+        return maker.replace(made, driver=row.cuda is not None and row.cuda.linkage is Linkage.NEEDED)
 
     def _framework_wheel(self, made: Lock) -> Path:
         """Return the TensorFlow wheel of a lock, after it was fetched."""

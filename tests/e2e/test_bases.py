@@ -19,9 +19,8 @@ from envbuilder.core.versions import Release
 from envbuilder.image.base.docker_archive import docker_archive
 from envbuilder.image.base.programs import Host, run_program
 from envbuilder.image.base.python_archive import pack
-from envbuilder.image.base.python_survey import inspect
-from envbuilder.image.base.tree_store import TreeStore
-from envbuilder.image.base.trees import DebTree, PythonArchive
+from envbuilder.image.base.python_survey import PythonArchive, inspect
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.image.base.uv_python import from_uv
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.oci.tar.members import Kind, Member, of_tar

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnGpu
-from envbuilder.catalog.load.evidence import Proof, read_proof
+from envbuilder.catalog.load.environments import Proof, read_proof
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
 from envbuilder.curation.proof.catalog_files import CatalogFiles

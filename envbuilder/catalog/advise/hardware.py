@@ -11,8 +11,8 @@ from envbuilder.catalog.compatibility import judge
 from envbuilder.catalog.coverage import GpuSupport
 from envbuilder.catalog.cuda import Coverage, CudaFacts
 from envbuilder.catalog.driver_requirements import need_of
-from envbuilder.catalog.gpu_reasons import on
 from envbuilder.catalog.machine import Host
+from envbuilder.catalog.reasons import on
 from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, Reason, Rule, worst
 from envbuilder.core.versions import Release
 

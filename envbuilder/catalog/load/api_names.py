@@ -13,7 +13,7 @@ from envbuilder.catalog.load.tables import SCHEMA, SchemaNumber
 from envbuilder.catalog.sources import SourceList
 from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.field_rules import At, NotEmpty
-from envbuilder.core.text_files import read_text
+from envbuilder.core.files import read_text
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain
 from envbuilder.core.yaml.documents import read

@@ -19,8 +19,7 @@ from envbuilder.image.base.deb.distributions import Distribution
 from envbuilder.image.base.deb.fetching import FailedPackage, fetch_package
 from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.tree import added_tree, base_tree
-from envbuilder.image.base.tree_store import TreeStore
-from envbuilder.image.base.trees import DebTree
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.locations import OsPackages
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store

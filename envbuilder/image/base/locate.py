@@ -16,12 +16,11 @@ from envbuilder.core.errors import EnvbuilderError, InvalidInput, ToolMissing, U
 from envbuilder.core.files import replacing
 from envbuilder.core.names import file_name
 from envbuilder.core.versions import Release
+from envbuilder.image.base.available_pythons import NOTE, noted
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.installed_pythons import InstalledPython
-from envbuilder.image.base.packed_pythons import NOTE, noted
-from envbuilder.image.base.python_survey import inspect
-from envbuilder.image.base.tree_store import TreeStore
-from envbuilder.image.base.trees import DebTree, PythonArchive
+from envbuilder.image.base.python_survey import PythonArchive, inspect
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
 from envbuilder.lock.spec_values import Sources

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from envbuilder.image.base.trees import DebTree
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.oci.images import ImageLayerPin
 from envbuilder.oci.tar.members import Member, of_tar
 

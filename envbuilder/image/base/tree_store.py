@@ -19,7 +19,6 @@ from envbuilder.core.field_rules import Parsed
 from envbuilder.core.field_types import Digest, FileSize, exactly
 from envbuilder.core.file_locks import locked
 from envbuilder.core.files import open_regular, read_json, replacing
-from envbuilder.image.base.trees import DebTree
 from envbuilder.lock.lock import OsPackagePin
 from envbuilder.oci.store import verified
 
@@ -28,6 +27,32 @@ _PACKAGE = ("name", "version", "sha256", "file", "size")
 _CURRENT = "current"
 _DIGEST = 100
 """Bytes of `current` that are read: a digest has 71."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebTree:
+    """A root file system unpacked from .debs, without anything that belongs to one machine.
+
+    Attributes:
+        id: Id of the base system in the catalog.
+        path: The uncompressed tar.
+        digest: `sha256:…` of the tar, which is the diff id of the only layer made from it.
+        size: Bytes of the tar.
+        suite: Debian suite.
+        packages: Everything installed, sorted by name; the sha256 of each is empty because the files are inside.
+        missing: Suites of updates that the archive did not have.
+        cleared: Programs whose set-user-ID and set-group-ID bits were cleared, as relative paths, sorted; None for a
+            tree where this is unknown, such as one from before this rule.
+    """
+
+    id: str
+    path: Path
+    digest: str
+    size: int
+    suite: str
+    packages: tuple[OsPackagePin, ...]
+    missing: tuple[str, ...] = ()
+    cleared: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.deb_trees import DebTrees
 from envbuilder.image.base.docker_archive import docker_archive
-from envbuilder.image.base.trees import DebTree
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.registry_bases import fetch_base
 from envbuilder.image.plan.layers import LABEL_BASE, base_reference, image_reference

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from envbuilder.core.errors import NotOnIndex, SourceUnreachable, ToolMissing
 from envbuilder.image.base.tree_content import TreeContent
-from envbuilder.image.base.trees import DebTree
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import Records
 from envbuilder.lock.index.index import IndexFile

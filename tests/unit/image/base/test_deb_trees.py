@@ -17,8 +17,7 @@ from envbuilder.image.base.deb.distributions import UBUNTU
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
 from envbuilder.image.base.deb_trees import DebTrees
-from envbuilder.image.base.tree_store import TreeStore
-from envbuilder.image.base.trees import DebTree
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar

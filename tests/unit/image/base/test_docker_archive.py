@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from envbuilder.image.base.docker_archive import docker_archive
-from envbuilder.image.base.trees import DebTree
+from envbuilder.image.base.tree_store import DebTree
 
 EPOCH = 1_700_000_000
 

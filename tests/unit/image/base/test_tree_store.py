@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.base.tree_store import TreeStore
-from envbuilder.image.base.trees import DebTree
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.lock import OsPackagePin
 
 

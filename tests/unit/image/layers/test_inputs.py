@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.base.tree_content import TreeContent
-from envbuilder.image.base.trees import DebTree
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Kind, Member, file_of
