@@ -17,9 +17,9 @@ from envbuilder.catalog.sources import Advisory, SourceList
 from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core.field_rules import At, Named, NotEmpty, Omitted, Parsed, Sorted, When
 from envbuilder.core.field_types import DistributionName, OptionalDigest, OsPackage, Sha256, TaggedImage, WheelVersion
+from envbuilder.core.names import requirement
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.requirements import requirement
 
 OLDEST_PYTHON = Release("3.6")
 """Oldest interpreter that uv installs for (uv 0.13, 2026-11); there are wheels for older ones, but no installer."""

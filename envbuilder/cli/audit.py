@@ -19,9 +19,9 @@ from envbuilder.cli.options import python_option, source_options
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json, table
 from envbuilder.cli.wheel_measurements import audit_ports
 from envbuilder.core.errors import UsageError
+from envbuilder.core.names import pep440
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.requirements import pep440
 from envbuilder.curation.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
 from envbuilder.curation.wheel_audit.audited_wheel import Audit
 from envbuilder.lock.spec_values import Sources

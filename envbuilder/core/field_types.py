@@ -15,7 +15,6 @@ from envbuilder.core.digests import sha256_digest
 from envbuilder.core.field_rules import Parsed
 from envbuilder.core.image_paths import allowable, image_path
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml import requirements
 
 
 def within(least: int, most: int, why: str = "") -> Parsed:
@@ -102,13 +101,13 @@ MediaType: TypeAlias = Annotated[str, Parsed(names.media_type)]
 OptionalArchiveMember: TypeAlias = Annotated[str, or_empty(names.archive_member)]
 OptionalDebianVersion: TypeAlias = Annotated[str, or_empty(names.debian_version)]
 OptionalDigest: TypeAlias = Annotated[str, or_empty(sha256_digest)]
-OptionalSha256: TypeAlias = Annotated[str, or_empty(requirements.sha256)]
-OsPackage: TypeAlias = Annotated[str, Parsed(requirements.os_package)]
+OptionalSha256: TypeAlias = Annotated[str, or_empty(names.sha256)]
+OsPackage: TypeAlias = Annotated[str, Parsed(names.os_package)]
 PackageRange: TypeAlias = Annotated[Requirement, Parsed(_package_range)]
 Pattern: TypeAlias = Annotated[str, Parsed(_pattern)]
 PythonVersion: TypeAlias = Annotated[Release, Parsed(names.python_version)]
 RowId: TypeAlias = Annotated[str, Parsed(names.row_id)]
-Sha256: TypeAlias = Annotated[str, Parsed(requirements.sha256)]
+Sha256: TypeAlias = Annotated[str, Parsed(names.sha256)]
 TaggedImage: TypeAlias = Annotated[str, Parsed(_tagged_image)]
 VersionRange: TypeAlias = Annotated[SpecifierSet, Parsed(_version_range)]
-WheelVersion: TypeAlias = Annotated[Version, Parsed(requirements.pep440)]
+WheelVersion: TypeAlias = Annotated[Version, Parsed(names.pep440)]

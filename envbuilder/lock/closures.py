@@ -9,9 +9,9 @@ from typing import Annotated, Final, TypeAlias
 from envbuilder.core.digests import digest_of
 from envbuilder.core.field_rules import NotEmpty, Parsed
 from envbuilder.core.field_types import Digest
+from envbuilder.core.names import sha256
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.requirements import sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,17 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
 from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
-from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
+from envbuilder.core.names import (
+    LARGEST_ID,
+    account_name,
+    os_package,
+    pep440,
+    requirement,
+    requirement_name,
+    variable_problem,
+)
 from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
 from envbuilder.lock.publisher_places import publisher_name, publisher_place
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.core.names import debian_file, debian_name, debian_version
-from envbuilder.core.yaml.requirements import sha256
+from envbuilder.core.names import debian_file, debian_name, debian_version, sha256
 from envbuilder.image.base.deb.distributions import DEBIAN
 from envbuilder.image.base.deb.versions import newest
 
