@@ -173,7 +173,7 @@ def _record_new(catalog: Catalog, wheel: MeasuredWheel, index: Index, records: C
     if entry is not None:
         records.write_libraries(with_library_set(records.libraries_path, entry))
     comments, document = read_document(records.environment_path(model.id))
-    made = new_environment(model, document, release, str(entry["id"]) if entry else "")
+    made = new_environment(model, document, release, entry.id if entry else "")
     records.write_environment(release.id, document_text(comments, made))
     records.write_evidence(release.id, dump_proof(release.id, Proof(evidence=(_measured(wheel, today),))))
     return release.id
