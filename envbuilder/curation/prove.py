@@ -30,6 +30,7 @@ from envbuilder.diagnostics.checks.evaluation import run_bare_checks
 from envbuilder.diagnostics.checks.expectation import expect_bare
 from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.report.json_format import json_report
 from envbuilder.lock.closures import Closure
 from envbuilder.lock.create import Measure, with_sizes
 from envbuilder.lock.resolve.requests import build_request, row_request
@@ -79,7 +80,6 @@ class ProofPorts:
         look: Runs the probe in an environment, without a GPU.
         image: Builds and validates images.
         records: Storage of the proofs.
-        write_report: Returns a report as text.
         today: The day.
         clock: Returns seconds, monotonic.
         progress: Progress callback; receives one line of text.
@@ -94,7 +94,6 @@ class ProofPorts:
     look: Callable[[Path], Facts]
     image: ImageProver
     records: CatalogFiles
-    write_report: Callable[[Report], str]
     today: date
     clock: Callable[[], float]
     progress: Callable[[str], None]
@@ -252,7 +251,7 @@ def _run_on_cpu(row: Environment, closures: tuple[Closure, ...], proof: Proof, p
         glibc=python.glibc,
         closure=closure.digest,
         when=ports.today,
-        report=ports.records.write_report(row.id, f"cpu-{closure.python}", ports.write_report(report)),
+        report=ports.records.write_report(row.id, f"cpu-{closure.python}", json_report(report)),
     )
     return replace(proof, evidence=(*_without(proof.evidence, RanOnCpu), entry))
 

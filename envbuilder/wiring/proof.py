@@ -23,7 +23,7 @@ from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.interpreters import probe_python
 from envbuilder.diagnostics.probe.requests import ProbeRequest
-from envbuilder.diagnostics.report.registry import format_named
+from envbuilder.diagnostics.report.json_format import json_report
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.builder import BuildOptions, ImageRequest
 from envbuilder.lock.create import lock
@@ -76,7 +76,6 @@ class ProofAdapters:
             look=self._look,
             image=self._image(records),
             records=records,
-            write_report=_as_text,
             today=datetime.now(tz=UTC).date(),
             clock=time.monotonic,
             progress=session.progress,
@@ -103,7 +102,7 @@ class ProofAdapters:
             build=self._build,
             validate=self._validate,
             remove=self.session.engine.untag,
-            keep=lambda row, name, report: records.write_report(row.id, name, _as_text(report)),
+            keep=lambda row, name, report: records.write_report(row.id, name, json_report(report)),
             today=datetime.now(tz=UTC).date(),
         )
 
@@ -158,7 +157,3 @@ def bare_environ(environ: Mapping[str, str], *, home: Path) -> dict[str, str]:
     """
     kept = {name: environ[name] for name in _PASSED_ON if name in environ}
     return {**kept, "HOME": str(home), "CUDA_VISIBLE_DEVICES": "-1"}
-
-
-def _as_text(report: Report) -> str:
-    return format_named("json")(report)

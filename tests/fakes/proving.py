@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -189,7 +188,6 @@ class World:
             look=self._look,
             image=self.images,
             records=CatalogFiles(matrices=self.matrices),
-            write_report=lambda made: json.dumps({"passed": made.passed, "subject": made.subject}) + "\n",
             today=self.today,
             clock=lambda: next(ticks),
             progress=self.told.append,
