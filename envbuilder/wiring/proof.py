@@ -12,10 +12,10 @@ from pathlib import Path
 
 from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
 from envbuilder.catalog.cuda import Linkage
-from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.catalog.environments import Environment
 from envbuilder.curation.proof.bare_environments import BareEnvironments
 from envbuilder.curation.proof.catalog_files import CatalogFiles
-from envbuilder.curation.proof.interpreters import HostPython, HostPythons
+from envbuilder.curation.proof.interpreters import HostPythons
 from envbuilder.curation.prove import ProofPorts
 from envbuilder.curation.prove_image import ImageProof
 from envbuilder.curation.stand_ins.replacement import Replaced, StandIns
@@ -59,7 +59,13 @@ class ProofAdapters:
         """Bare environments, in a directory of their own below the cache."""
         settings = self.session.settings
         work = settings.use("work") / f"proving-{os.getpid()}"
-        return BareEnvironments(uv=replace(uv_settings(settings, self.sources), cache=work / "uv"), work=work)
+        search = tuple(Path(entry) for entry in settings.environ.get("PATH", "").split(os.pathsep) if entry)
+        return BareEnvironments(
+            pythons=HostPythons(folders=self.pythons, search=search, environ=settings.environ),
+            look=self._look,
+            uv=replace(uv_settings(settings, self.sources), cache=work / "uv"),
+            work=work,
+        )
 
     def ports(self) -> ProofPorts:
         """Return the ports of `prove`."""
@@ -71,24 +77,13 @@ class ProofAdapters:
             shipped=closures(settings),
             resolver=package_resolver(settings, self.sources),
             measure=package_sizes(session, self.sources).sizes,
-            find_python=self._find_python,
-            environments=self.environments,
-            look=self._look,
+            host=self.environments,
             image=self._image(records),
             records=records,
             today=datetime.now(tz=UTC).date(),
             clock=time.monotonic,
             progress=session.progress,
         )
-
-    @cached_property
-    def _interpreters(self) -> HostPythons:
-        environ = self.session.settings.environ
-        search = tuple(Path(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry)
-        return HostPythons(folders=self.pythons, search=search, environ=environ)
-
-    def _find_python(self, _row: Environment, choice: BaseChoice) -> HostPython | None:
-        return self._interpreters.find(choice.python)
 
     def _look(self, python: Path) -> Facts:
         environ = bare_environ(self.session.settings.environ, home=python.parent)
