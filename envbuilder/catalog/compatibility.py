@@ -53,7 +53,7 @@ def judge_stack(facts: CudaFacts, stack: Stack, host: Host) -> Compatibility:
 
 
 def _processor(facts: CudaFacts, stack: Stack, host: Host) -> Iterator[Reason]:
-    machine = processor_of(facts, host)
+    machine = _processor_of(facts, host)
     if machine is not None and machine not in SERVED_PROCESSORS:
         yield Reason(
             aspect=Aspect.PROCESSOR,
@@ -78,7 +78,7 @@ def _processor(facts: CudaFacts, stack: Stack, host: Host) -> Iterator[Reason]:
         )
 
 
-def processor_of(facts: CudaFacts, host: Host) -> str | None:
+def _processor_of(facts: CudaFacts, host: Host) -> str | None:
     """Return the processor architecture of a machine: as probed, else as its GPUs imply (a GH200 is an Arm machine)."""
     if host.machine is None and any(is_sold_with_arm(facts, gpu.name) for gpu in host.gpus or ()):
         return "aarch64"

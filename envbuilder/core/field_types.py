@@ -39,7 +39,7 @@ def exactly(number: int) -> Parsed:
     return Parsed(check, of=int, write=int)
 
 
-def or_empty(parse: Callable[[str], str]) -> Parsed:
+def _or_empty(parse: Callable[[str], str]) -> Parsed:
     """Return the rule for a text that is empty or follows a grammar."""
     return Parsed(lambda text: parse(text) if text else "")
 
@@ -92,16 +92,16 @@ DistributionVersion: TypeAlias = Annotated[str, Parsed(names.distribution_versio
 ExactPin: TypeAlias = Annotated[str, Parsed(_exact_pin)]
 FileName: TypeAlias = Annotated[str, Parsed(names.file_name)]
 FileSize: TypeAlias = Annotated[int, within(0, names.LARGEST_FILE)]
-HttpsAddress: TypeAlias = Annotated[str, or_empty(names.https_address)]
+HttpsAddress: TypeAlias = Annotated[str, _or_empty(names.https_address)]
 ImageName: TypeAlias = Annotated[str, Parsed(references.image_name)]
 ImagePath: TypeAlias = Annotated[str, Parsed(image_path)]
 LayerId: TypeAlias = Annotated[str, Parsed(names.layer_id)]
 LibraryName: TypeAlias = Annotated[str, Parsed(names.library_name)]
 MediaType: TypeAlias = Annotated[str, Parsed(names.media_type)]
-OptionalArchiveMember: TypeAlias = Annotated[str, or_empty(names.archive_member)]
-OptionalDebianVersion: TypeAlias = Annotated[str, or_empty(names.debian_version)]
-OptionalDigest: TypeAlias = Annotated[str, or_empty(sha256_digest)]
-OptionalSha256: TypeAlias = Annotated[str, or_empty(names.sha256)]
+OptionalArchiveMember: TypeAlias = Annotated[str, _or_empty(names.archive_member)]
+OptionalDebianVersion: TypeAlias = Annotated[str, _or_empty(names.debian_version)]
+OptionalDigest: TypeAlias = Annotated[str, _or_empty(sha256_digest)]
+OptionalSha256: TypeAlias = Annotated[str, _or_empty(names.sha256)]
 OsPackage: TypeAlias = Annotated[str, Parsed(names.os_package)]
 PackageRange: TypeAlias = Annotated[Requirement, Parsed(_package_range)]
 Pattern: TypeAlias = Annotated[str, Parsed(_pattern)]

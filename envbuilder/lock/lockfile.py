@@ -62,7 +62,7 @@ def dump(lock: Lock) -> str:
     return _HEADER + canonical({"schema": LOCK_SCHEMA, **structure.dump(lock)})
 
 
-def was_written_here(text: str) -> bool:
+def _was_written_here(text: str) -> bool:
     """Return True if a text begins like a lock, even if it is not a valid one."""
     return text.startswith(_HEADER)
 
@@ -187,7 +187,7 @@ def replaced_lock(path: Path, progress: Callable[[str], None]) -> Lock | None:
     try:
         return read_lock(path)
     except InvalidInput as error:
-        if not was_written_here(read_text(path)):
+        if not _was_written_here(read_text(path)):
             raise
         fault = error.faults[0]
         progress(f"replacing a lock that is refused: {path}:{fault.line}: {fault.problem}")

@@ -122,7 +122,7 @@ def steps(candidate: Candidate, keras: Version | None) -> tuple[str, ...]:
         keras: Standalone Keras to install as well; None if none is needed, or if TensorFlow depends on it.
     """
     python = None if candidate.has_own_python else candidate.choice.python
-    extra = None if keras is None or brings_keras(candidate.row) else keras
+    extra = None if keras is None or _brings_keras(candidate.row) else keras
     if python is None and extra is None:
         return (_build(candidate),)
     lines = [
@@ -140,7 +140,7 @@ def steps(candidate: Candidate, keras: Version | None) -> tuple[str, ...]:
     )
 
 
-def brings_keras(row: Environment) -> bool:
+def _brings_keras(row: Environment) -> bool:
     """Return True if TensorFlow depends on standalone Keras; source: metadata of the wheels, from 2.6 on."""
     return row.framework.version.release[:2] >= (2, 6)
 

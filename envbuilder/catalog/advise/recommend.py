@@ -208,7 +208,7 @@ def order(advice: Advice, place: int, query: Query) -> tuple[object, ...]:
     version = advice.tensorflow
     return (
         price(advice),
-        distance(query.tensorflow, version),
+        _distance(query.tensorflow, version),
         python_distance(query.python, advice.python),
         _driver_step(advice),
         any(reason.topic is Topic.KIND and reason.weight is Weight.COST for reason in advice.reasons),
@@ -236,13 +236,13 @@ def _driver_step(advice: Advice) -> tuple[int, ...]:
     return advice.driver.parts
 
 
-def distance(asked: RequestedRange | None, version: Version) -> int:
+def _distance(asked: RequestedRange | None, version: Version) -> int:
     """Return the distance of a TensorFlow from the requested range in minor releases; 0 inside it.
 
     Example:
         >>> from packaging.specifiers import SpecifierSet
         >>> asked = RequestedRange(text=">=2.4,<2.6", versions=SpecifierSet(">=2.4,<2.6"))
-        >>> distance(asked, Version("2.5.3")), distance(asked, Version("2.7.0")), distance(asked, Version("1.15.5"))
+        >>> _distance(asked, Version("2.5.3")), _distance(asked, Version("2.7.0")), _distance(asked, Version("1.15.5"))
         (0, 2, 5)
     """
     if asked is None or version in asked:

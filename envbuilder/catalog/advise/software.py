@@ -24,7 +24,7 @@ def software_reasons(query: Query, candidate: Candidate) -> Iterator[AdviceReaso
     yield from _glibc(query, candidate)
 
 
-def names_minor(asked: RequestedRange, version: Version) -> bool:
+def _names_minor(asked: RequestedRange, version: Version) -> bool:
     """Return True if a range covers patch releases of this minor release, so that only the patch release is wrong."""
     return any(_minor(each.version) == version.release[:2] for each in asked.versions if each.operator in {"==", "==="})
 
@@ -53,7 +53,7 @@ def _tensorflow(query: Query, candidate: Candidate) -> Iterator[AdviceReason]:
     if version in asked:
         yield _ok(Topic.TENSORFLOW, f"TensorFlow {version} is what was asked for", asked.text, version)
         return
-    patch = names_minor(asked, version)
+    patch = _names_minor(asked, version)
     topic = Topic.PATCH if patch else Topic.TENSORFLOW
     there = f"TensorFlow {version}" if patch else f"{candidate.own.id} (TensorFlow {version})"
     yield AdviceReason(

@@ -166,10 +166,10 @@ def _row(facts: LogFacts, advice: Advice) -> Environment | None:
 
 
 def _is_within(row: Environment, within: Collection[Release] | None) -> bool:
-    return within is None or minor_of(row) in within
+    return within is None or _minor_of(row) in within
 
 
-def minor_of(row: Environment) -> Release:
+def _minor_of(row: Environment) -> Release:
     """Return the minor release of TensorFlow of a row."""
     return Release(f"{row.framework.version.major}.{row.framework.version.minor}")
 
