@@ -14,7 +14,7 @@ from typing import Annotated
 
 from envbuilder.core import structure
 from envbuilder.core.canonical_json import indented_json
-from envbuilder.core.digests import is_digest
+from envbuilder.core.digests import is_digest, shortened
 from envbuilder.core.field_rules import Parsed
 from envbuilder.core.field_types import Digest, FileSize, exactly
 from envbuilder.core.file_locks import locked
@@ -115,7 +115,7 @@ class TreeStore:
         """
         place = self._place(tree.id)
         place.mkdir(parents=True, exist_ok=True)
-        kept = replace(tree, path=place / f"{_short(tree.digest)}.tar")
+        kept = replace(tree, path=place / f"{shortened(tree.digest)}.tar")
         # The lock is released also when this process is killed.
         with locked(place / "lock"):
             shutil.move(tree.path, kept.path)
@@ -132,7 +132,7 @@ class TreeStore:
         return self.folder / base
 
     def _read(self, base: str, digest: str) -> DebTree | None:
-        tree = _described(self._place(base) / f"{_short(digest)}.tar", base)
+        tree = _described(self._place(base) / f"{shortened(digest)}.tar", base)
         return tree if tree and tree.digest == digest else None
 
 
@@ -144,7 +144,7 @@ def _described(path: Path, base: str) -> DebTree | None:
     except (OSError, ValueError):
         # The cache may be damaged: a tree that cannot be read is made again.
         return None
-    if (told.id, told.size, _short(told.digest)) != (base, size, path.stem):
+    if (told.id, told.size, shortened(told.digest)) != (base, size, path.stem):
         return None
     return DebTree(
         id=told.id,
@@ -170,10 +170,6 @@ def _description(tree: DebTree) -> bytes:
         cleared=tree.cleared,
     )
     return indented_json(structure.dump(told))
-
-
-def _short(digest: str) -> str:
-    return digest.removeprefix("sha256:")[:12]
 
 
 def _manifest_of(tar: Path) -> Path:
