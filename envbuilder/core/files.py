@@ -16,7 +16,7 @@ from typing import BinaryIO
 from envbuilder.core.errors import Fault, InvalidInput
 
 CHUNK = 1 << 20
-_LONGEST = 64 << 20
+LONGEST = 64 << 20
 """Limit in bytes of a JSON or text file. The manifest of a tree with 200,000 files has 30 MiB; facts of a large machine
 have less than 1 MiB."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -119,9 +119,9 @@ def read_json(path: Path) -> object:
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _LONGEST:
-            raise ValueError(f"{path} is not a regular file of at most {_LONGEST} bytes")
-        content = stream.read(_LONGEST)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LONGEST:
+            raise ValueError(f"{path} is not a regular file of at most {LONGEST} bytes")
+        content = stream.read(LONGEST)
     try:
         return json.loads(content)
     except RecursionError as error:
@@ -135,7 +135,7 @@ def read_text(file: Path) -> str:
         InvalidInput: It cannot be read, is too large, is not a file, or is not UTF-8 text.
     """
     try:
-        return _decoded(read_regular(file, _LONGEST), str(file))
+        return _decoded(read_regular(file, LONGEST), str(file))
     except OSError as error:
         raise _fault(str(file), f"cannot be read: {error.strerror}") from error
 
@@ -151,11 +151,11 @@ def read_stream(stream: BinaryIO, name: str) -> str:
         InvalidInput: It cannot be read, is too large, or is not UTF-8 text.
     """
     try:
-        content = stream.read(_LONGEST + 1)
+        content = stream.read(LONGEST + 1)
     except OSError as error:
         raise _fault(name, f"cannot be read: {error.strerror}") from error
-    if len(content) > _LONGEST:
-        raise _fault(name, f"cannot be read: has more than {_LONGEST} bytes")
+    if len(content) > LONGEST:
+        raise _fault(name, f"cannot be read: has more than {LONGEST} bytes")
     return _decoded(content, name)
 
 

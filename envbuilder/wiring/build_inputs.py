@@ -40,7 +40,7 @@ from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult
-from envbuilder.wiring.archive_places import mirrors
+from envbuilder.wiring.mirrors import mirrors
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
     debian_trees,

@@ -23,7 +23,7 @@ from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.default_index import configured_index, default_index
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.runtime.selection import choose
-from envbuilder.wiring.archive_places import mirrors, mirrors_variable
+from envbuilder.wiring.mirrors import mirrors, mirrors_variable
 from envbuilder.wiring.settings import Settings
 
 ENGINE_SECONDS = 1

@@ -18,7 +18,7 @@ from envbuilder.image.docker.context import image_names
 from envbuilder.lock.publisher_places import is_address, place_of
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.store import Store
-from envbuilder.wiring.archive_places import mirrors, places_of_publishers
+from envbuilder.wiring.mirrors import mirrors, places_of_publishers
 from envbuilder.wiring.settings import NOWHERE, Settings
 
 _ENGINE_SECONDS = 0.5

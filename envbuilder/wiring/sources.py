@@ -28,7 +28,7 @@ from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard
-from envbuilder.wiring.archive_places import keyring, mirrors, places_of_publishers
+from envbuilder.wiring.mirrors import keyring, mirrors, places_of_publishers
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 

@@ -13,8 +13,8 @@ from envbuilder.lock.index.default_index import configured_index, settings_of
 from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources, Spec
-from envbuilder.wiring.archive_places import mirrors
 from envbuilder.wiring.build_inputs import lock_files
+from envbuilder.wiring.mirrors import mirrors
 from envbuilder.wiring.session import Session
 
 _DEFAULT_INDEX = "uv's default index"

@@ -10,8 +10,8 @@ import pytest
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.archive_places import keyring, mirrors
 from envbuilder.wiring.build_inputs import package_files
+from envbuilder.wiring.mirrors import keyring, mirrors
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from envbuilder.wiring.sources import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.environments import BaseKind
-from envbuilder.wiring.archive_places import host_mirror
+from envbuilder.wiring.mirrors import host_mirror
 
 
 @pytest.mark.parametrize(

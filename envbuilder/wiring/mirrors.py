@@ -1,4 +1,4 @@
-"""Places of archives and keyrings, as configured by the command line, the spec, the environment and this host."""
+"""Mirrors of archives and keyrings, as configured by the command line, the spec, the environment and this host."""
 
 from __future__ import annotations
 
