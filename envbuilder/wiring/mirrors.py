@@ -11,9 +11,8 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import UsageError
 from envbuilder.lock.publisher_places import parse_publisher, refuse_unknown
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.settings import PUBLISHERS_VARIABLE, Settings
 
-_PUBLISHERS_VARIABLE = "ENVBUILDER_PUBLISHERS"
 _ONE_LINE = re.compile(r"^\s*deb\s+(?:\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)$")
 _ARCHIVE = re.compile(r"^(https?|file|copy)://\S+/(?P<name>[^/]+)/?$")
 
@@ -85,10 +84,10 @@ def places_of_publishers(settings: Settings, facts: ArchiveFacts, sources: Sourc
             `NAME=PLACE`.
     """
     try:
-        here = dict(map(parse_publisher, settings.environ.get(_PUBLISHERS_VARIABLE, "").split()))
+        here = dict(map(parse_publisher, settings.environ.get(PUBLISHERS_VARIABLE, "").split()))
     except ValueError as error:
-        hint = f"write {_PUBLISHERS_VARIABLE}='NAME=DIR NAME=URL'"
-        raise UsageError(f"{_PUBLISHERS_VARIABLE}: {error}", hint=hint) from error
+        hint = f"write {PUBLISHERS_VARIABLE}='NAME=DIR NAME=URL'"
+        raise UsageError(f"{PUBLISHERS_VARIABLE}: {error}", hint=hint) from error
     places = {**here, **dict(sources.publishers)}
     refuse_unknown(places, facts)
     return places
