@@ -13,11 +13,11 @@ _ADDRESS = re.compile(r"://[^\s\"'<>]+")
 _EXAMPLES = ("USER:PASSWORD", "USER")
 
 
-def _without_logins(text: str) -> str:
+def without_logins(text: str) -> str:
     """Return a text with user and password removed from its addresses.
 
     Example:
-        >>> _without_logins("no answer from https://me:pass/w@rd@index.example/simple/, team/tf@sha256:12")
+        >>> without_logins("no answer from https://me:pass/w@rd@index.example/simple/, team/tf@sha256:12")
         'no answer from https://index.example/simple/, team/tf@sha256:12'
     """
     return _ADDRESS.sub(_without_login, text)
@@ -43,10 +43,10 @@ class EnvbuilderError(Exception):
     exit_code: ClassVar[int] = 70
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        message = _without_logins(message)
+        message = without_logins(message)
         super().__init__(message)
         self.message = message
-        self.hint = _without_logins(hint)
+        self.hint = without_logins(hint)
 
 
 class UsageError(EnvbuilderError):
