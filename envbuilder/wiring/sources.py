@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 from envbuilder.core.http.web import Web
 from envbuilder.core.uv import Uv, uv_environ
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.distributions import DISTRIBUTIONS, Distribution
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
-from envbuilder.image.base.debian_trees import DebianTrees
+from envbuilder.image.base.deb_trees import DebTrees
 from envbuilder.image.base.programs import Host, run_program
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.docker.engine import default_registry
@@ -30,8 +30,7 @@ from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard
-from envbuilder.wiring.mirrors import keyring, mirror_repository, mirrors
-from envbuilder.wiring.publishers import places_of_publishers
+from envbuilder.wiring.mirrors import keyring, mirror_repository, mirrors, places_of_publishers
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 
@@ -113,7 +112,7 @@ def host_programs(settings: Settings) -> Host:
     return Host(environ=environ, run=run_program)
 
 
-def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -> DebianTrees:
+def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -> DebTrees:
     """Return the adapter that makes trees of .deb packages.
 
     Args:
@@ -121,7 +120,7 @@ def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -
         sources: The package archives.
         offline: Refuse to download anything.
     """
-    return DebianTrees(
+    return DebTrees(
         store=session.store,
         trees=session.trees,
         archives={kind: _archive(session, sources, each) for kind, each in DISTRIBUTIONS.items()},
@@ -158,9 +157,9 @@ def file_mirror(session: Session, sources: Sources, *, offline: bool = False) ->
     return RegistryMirror(repository=repository, client=client, store=session.store)
 
 
-def _archive(session: Session, sources: Sources, distribution: Distribution) -> DebianArchive:
+def _archive(session: Session, sources: Sources, distribution: Distribution) -> DebArchive:
     settings, kind = session.settings, distribution.kind
-    return DebianArchive(
+    return DebArchive(
         mirrors=mirrors(settings, sources, kind),
         distribution=distribution,
         store=session.store,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.core.errors import NotOnIndex, SourceUnreachable
 from envbuilder.image.layers.ports import PackageFiles
 from envbuilder.image.mirror.file_mirror import FileMirror, lacking_files
 from envbuilder.image.vendor.libraries import ArchiveFiles
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import PackagePin
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.mirror.file_mirror import FileMirror, lacking_files
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
@@ -30,7 +30,7 @@ class FailedPackage:
     error: SourceUnreachable | VerificationFailed
 
 
-def fetch_package(archive: DebianArchive, pin: OsPackagePin, store: Store) -> int | FailedPackage:
+def fetch_package(archive: DebArchive, pin: OsPackagePin, store: Store) -> int | FailedPackage:
     """Fetch a .deb into a store; return the position of the archive that had it, or the failure of the first one."""
     failure: SourceUnreachable | None = None
     for place, url in enumerate(archive.addresses(pin.file)):
@@ -52,7 +52,7 @@ def fetch_package(archive: DebianArchive, pin: OsPackagePin, store: Store) -> in
     return FailedPackage(pin=pin, error=failure)
 
 
-def silent(archive: DebianArchive, pins: Sequence[OsPackagePin], error: SourceUnreachable) -> list[FailedPackage]:
+def silent(archive: DebArchive, pins: Sequence[OsPackagePin], error: SourceUnreachable) -> list[FailedPackage]:
     """Return the failures of .debs whose archives did not answer for one of them."""
     title = archive.distribution.title
     return [

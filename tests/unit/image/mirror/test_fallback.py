@@ -10,19 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.archives import ArchiveFormat, ArchivePin
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import LicenseNotAccepted, NotOnIndex, SourceUnreachable, VerificationFailed
 from envbuilder.core.http.retries import TRIES, Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.image.assemble import assemble
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.rollback import SeenReleases
-from envbuilder.image.base.debian_trees import DebianTrees
-from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.deb_trees import DebTrees
+from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.image.mirror.fallback import MirroredArchives, MirroredPackages
 from envbuilder.image.mirror.file_mirror import RegistryMirror
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock, OsPackagePin
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.store import Store
@@ -117,11 +116,11 @@ def test_the_mirror_is_not_asked_while_the_index_has_everything(
     assert registry.seen == []
 
 
-def debian(folder: Path, store: Store, mirror: RegistryMirror, *archives: str) -> DebianTrees:
-    archive = DebianArchive(mirrors=archives, store=store, web=Web({}), seen=SeenReleases(folder / "seen"))
-    return DebianTrees(
+def debian(folder: Path, store: Store, mirror: RegistryMirror, *archives: str) -> DebTrees:
+    archive = DebArchive(mirrors=archives, store=store, web=Web({}), seen=SeenReleases(folder / "seen"))
+    return DebTrees(
         store=store,
-        trees=DebianStore(folder / "bases"),
+        trees=TreeStore(folder / "bases"),
         archives={BaseKind.DEBIAN: archive},
         work=folder / "work",
         progress=lambda _: None,

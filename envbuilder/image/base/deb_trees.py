@@ -14,7 +14,7 @@ from envbuilder.catalog.environments import BaseKind, BaseSystem
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.http.origins import without_login
 from envbuilder.core.units import size
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.distributions import Distribution
 from envbuilder.image.base.deb.fetching import (
     FailedPackage,
@@ -25,8 +25,7 @@ from envbuilder.image.base.deb.fetching import (
 )
 from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.tree import added_tree, base_tree
-from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, lacking_files
 from envbuilder.lock.index.fetching import NoAnswer
 from envbuilder.lock.locations import OsPackages
@@ -54,7 +53,7 @@ def no_archive(subject: str, distribution: Distribution, error: type[SourceUnrea
 
 
 @dataclass(frozen=True, kw_only=True)
-class DebianTrees:
+class DebTrees:
     """Trees of .deb packages, kept in a store.
 
     Attributes:
@@ -68,14 +67,14 @@ class DebianTrees:
     """
 
     store: Store
-    trees: DebianStore
-    archives: Mapping[BaseKind, DebianArchive]
+    trees: TreeStore
+    archives: Mapping[BaseKind, DebArchive]
     work: Path
     progress: Callable[[str], None]
     offline: bool = False
     mirror: FileMirror = NO_MIRROR
 
-    def unpack(self, system: BaseSystem) -> DebianTree:
+    def unpack(self, system: BaseSystem) -> DebTree:
         """Make a tree of the newest packages of a suite, without root, scripts or other programs.
 
         Raises:
@@ -88,12 +87,12 @@ class DebianTrees:
         made = self._tree(system.kind, system.id, pins, frozenset())
         return self.trees.put(replace(made, suite=system.suite, missing=index.missing))
 
-    def keep(self, kind: BaseKind, tree: DebianTree, allowed: frozenset[str]) -> DebianTree:
+    def keep(self, kind: BaseKind, tree: DebTree, allowed: frozenset[str]) -> DebTree:
         """Return a tree of the same packages in which some programs keep their set-user-ID and set-group-ID bits."""
         made = replace(self._tree(kind, tree.id, tree.packages, allowed), suite=tree.suite)
         return self.trees.put(replace(made, missing=tree.missing), current=False)
 
-    def provide(self, lock: Lock) -> DebianTree:
+    def provide(self, lock: Lock) -> DebTree:
         """Return the tree of a lock: from the store, from a bundle, or made again from its packages.
 
         Raises:
@@ -175,7 +174,7 @@ class DebianTrees:
             failures = self._from_archives(archive, missing)
         return fetch_from_mirror(self.mirror, failures)
 
-    def _from_archives(self, archive: DebianArchive, missing: Sequence[OsPackagePin]) -> list[FailedPackage]:
+    def _from_archives(self, archive: DebArchive, missing: Sequence[OsPackagePin]) -> list[FailedPackage]:
         """Fetch .debs from archives; where a mirror can replace these, only the first .deb finds out if they answer."""
         title = archive.distribution.title
         self.progress(f"fetching {len(missing)} {title} packages, {size(sum(pin.size for pin in missing))}")
@@ -192,7 +191,7 @@ class DebianTrees:
                 self.progress(f"{count} of them from {without_login(mirror)}, as earlier archives lack them")
         return [each for each in answers if isinstance(each, FailedPackage)]
 
-    def _tree(self, kind: BaseKind, base: str, pins: Sequence[OsPackagePin], allowed: frozenset[str]) -> DebianTree:
+    def _tree(self, kind: BaseKind, base: str, pins: Sequence[OsPackagePin], allowed: frozenset[str]) -> DebTree:
         self.fetch(kind, pins)
         with tempfile.TemporaryDirectory(dir=self._work_directory(), prefix="debs-") as work:
             tree = base_tree(self._files(pins), epoch=EPOCH, work=Path(work), allowed=allowed)
@@ -200,7 +199,7 @@ class DebianTrees:
             self.trees.folder.mkdir(parents=True, exist_ok=True)
             target = self.trees.folder / f".{base}-{os.getpid()}.tar"
             written = write(tree.members, target)
-        return DebianTree(
+        return DebTree(
             id=base,
             path=written.path,
             digest=f"sha256:{written.sha256}",
@@ -219,9 +218,9 @@ class DebianTrees:
     def _files(self, pins: Sequence[OsPackagePin]) -> list[tuple[OsPackagePin, Path]]:
         return [(pin, self.store.verified(f"sha256:{pin.sha256}")) for pin in pins]
 
-    def _kept(self, pin: BasePin) -> DebianTree:
+    def _kept(self, pin: BasePin) -> DebTree:
         path = self.store.verified(pin.digest)
-        return DebianTree(
+        return DebTree(
             id=pin.id,
             path=path,
             digest=pin.digest,
@@ -234,7 +233,7 @@ class DebianTrees:
         self.work.mkdir(parents=True, exist_ok=True)
         return self.work
 
-    def _reachable(self, kind: BaseKind) -> DebianArchive:
+    def _reachable(self, kind: BaseKind) -> DebArchive:
         """Return the archives of a distribution, if they may be used.
 
         Raises:
