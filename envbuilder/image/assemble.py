@@ -15,6 +15,7 @@ from envbuilder.image.container_engine import Listener
 from envbuilder.image.layers.build_state import Draft, draft
 from envbuilder.image.layers.compression import packer_of
 from envbuilder.image.layers.image_documents import image_of, pin_of
+from envbuilder.image.layers.make import clashes_between_packages
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.layers.schedule import Fetching, Journal, Making
@@ -124,7 +125,8 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat, context: A
         pins.append(ImageLayerPin(id=layer.id, key=key, diff_id=packed.diff_id, blob=blob, contents=packed.contents))
     image = image_of(done.plan, pins, done.ingredients.base.config, packer=packer_of(layer_format))
     _compare(done.lock, image, layer_format)
-    notes = tuple(dict.fromkeys(note for record in records for note in record.notes))
+    clashes = clashes_between_packages(done.plan, done.ingredients)
+    notes = tuple(dict.fromkeys((*clashes, *(note for record in records for note in record.notes))))
     missing = _missing_libraries(records, done) if made or done.lock.image is None else ()
     return Assembled(
         lock=replace(done.lock, image=pin_of(image, layer_format)),

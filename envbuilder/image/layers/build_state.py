@@ -20,8 +20,6 @@ from envbuilder.lock.lockfile import digest, dump_pins
 from envbuilder.oci.images import ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.oci.store import Store
 
-_SHARED = (LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
-
 
 @dataclass(kw_only=True)
 class Draft:
@@ -65,7 +63,7 @@ class Draft:
         """Return the files that a layer is made from."""
         match layer.kind:
             case LayerKind.BYTECODE:
-                pins = tuple(pin for each in self.plan.of(*_SHARED) for pin in each.packages)
+                pins = layer.compiled
             case LayerKind.LINKS:
                 pins = self.lock.group(PackageGroup.CUDA)
             case _:
