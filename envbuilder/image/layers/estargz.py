@@ -33,7 +33,7 @@ NO_PREFETCH = ".no.prefetch.landmark"
 """Path of the file that says that nothing is fetched before a container starts."""
 
 LARGEST_CHUNK = 4 << 20
-"""Maximum size in bytes of a chunk, unpacked; the usual one of other tools, see docs/adr/0036."""
+"""Maximum size in bytes of a chunk, unpacked; the default of stargz-snapshotter (`chunkSize` of its writer)."""
 
 _LANDMARK = b"\x0f"
 _RESERVED = {CONTENTS, NO_PREFETCH, ".prefetch.landmark"}
