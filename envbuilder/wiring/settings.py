@@ -22,6 +22,7 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
 HOST_BUILDS = "ENVBUILDER_ALLOW_HOST_BUILDS"
 ACCEPT_VARIABLE = "ENVBUILDER_ACCEPT_NVIDIA_EULA"
 PUBLISHERS_VARIABLE = "ENVBUILDER_PUBLISHERS"
+OSV_VARIABLE = "ENVBUILDER_OSV"
 _TRUE = ("1", "true", "yes")
 _INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 
@@ -94,6 +95,11 @@ class Settings:
     def accepts_nvidia_eula(self) -> bool:
         """Whether `ENVBUILDER_ACCEPT_NVIDIA_EULA` accepts NVIDIA's license."""
         return self.environ.get(ACCEPT_VARIABLE, "").lower() in _TRUE
+
+    @property
+    def vulnerability_databases(self) -> tuple[str, ...]:
+        """Paths and addresses of the vulnerability databases that `ENVBUILDER_OSV` names, in its order."""
+        return tuple(self.environ.get(OSV_VARIABLE, "").split())
 
     @property
     def index(self) -> str:

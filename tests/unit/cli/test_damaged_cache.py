@@ -29,7 +29,7 @@ from envbuilder.oci.store import Store
 from tests.unit.cli.running import CommandLine
 from tests.unit.image.test_verify_cache import LOCK, World
 
-_SECONDS = 60
+_SECONDS = 300
 _PART = "0b" * 32
 Damage = Callable[[Path], object]
 
