@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from envbuilder.core.errors import InvalidInput, UsageError
+from envbuilder.core.files import LONGEST
 from envbuilder.core.image_layout import LOCK_FILE
-from envbuilder.core.text_files import LONGEST
 from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import load

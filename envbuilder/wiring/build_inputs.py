@@ -11,6 +11,7 @@ from pathlib import Path
 
 from envbuilder.core.cache_directories import TREES
 from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.http.trust import ca_bundle
 from envbuilder.core.http.web import Web
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
@@ -110,7 +111,7 @@ def package_files(session: Session, sources: Sources, *, offline: bool = False) 
     )
 
 
-def base_contents(session: Session, sources: Sources, *, offline: bool = False) -> BaseContents:
+def _base_contents(session: Session, sources: Sources, *, offline: bool = False) -> BaseContents:
     """Return the adapter that opens the bases of locks."""
     return BaseContents(
         debian=debian_trees(session, sources, offline=offline),
@@ -152,7 +153,7 @@ def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offli
     return AssemblyContext(
         store=session.store,
         records=session.records,
-        bases=base_contents(session, sources, offline=offline),
+        bases=_base_contents(session, sources, offline=offline),
         packages=package_files(session, sources, offline=offline),
         files=lock_files(session),
         archives=vendor_archives(session, sources, offline=offline),
@@ -201,7 +202,7 @@ def gatherer(session: Session, sources: Sources, *, offline: bool = False) -> Ga
         packages=package_files(session, sources, offline=offline),
         debian=debian_trees(session, sources, offline=offline),
         archives=archive_publishers(session, sources, offline=offline),
-        bases=base_contents(session, sources, offline=offline),
+        bases=_base_contents(session, sources, offline=offline),
         progress=session.progress,
     )
 
@@ -253,7 +254,7 @@ class DockerIngredients:
         return host_files(
             lock,
             self.session.catalog.bases,
-            ca_bundle=settings.ca_bundle,
+            ca_bundle=ca_bundle(settings.environ),
             index=address_of(index_address(settings, sources)),
             mirrors=mirrors(settings, sources, kind) if kind.is_tree else (),
         )

@@ -14,7 +14,6 @@ from pathlib import Path
 import envbuilder
 from envbuilder.core.cache_directories import check_owner, room_of, use_room
 from envbuilder.core.errors import UsageError
-from envbuilder.core.http.trust import ca_bundle, ca_variable
 
 NOWHERE = Path("/nonexistent")
 """Home of users without one, as in Debian's base-passwd."""
@@ -69,21 +68,6 @@ class Settings:
     def room(self, name: str) -> Path:
         """Return a directory of the cache; errors as in `use`, which also protects it from pruning."""
         return room_of(self.cache, name)
-
-    @property
-    def ca_bundle(self) -> bytes:
-        """The configured CA bundle of this host; empty for its default.
-
-        Raises:
-            UsageError: It cannot be read.
-        """
-        return ca_bundle(self.environ)
-
-    @property
-    def ca_variables(self) -> tuple[tuple[str, str], ...]:
-        """Name and value of the variable for trusted certificates; empty if none is set."""
-        name = ca_variable(self.environ)
-        return ((name, self.environ[name]),) if name else ()
 
     @property
     def proxies(self) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog, Constraint, Environment
-from envbuilder.core.yaml.requirements import requirement_name
+from envbuilder.core.names import requirement_name
 from envbuilder.diagnostics.findings import Remedy
 from envbuilder.diagnostics.vulnerabilities.components import Component
 from envbuilder.lock.lock import Lock, PackageGroup

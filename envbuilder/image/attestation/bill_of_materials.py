@@ -19,9 +19,9 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.image.attestation.os_packages import DistributionRelease, release_of, source_of
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, PackagePin
 
 MEDIA_TYPE = "application/vnd.cyclonedx+json"

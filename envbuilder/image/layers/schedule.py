@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.core.errors import EnvbuilderError, VerificationFailed
 from envbuilder.image.builds import BuildEvent, BuildStep, StepFinished, StepStarted
 from envbuilder.image.container_engine import Listener
@@ -15,7 +16,6 @@ from envbuilder.image.layers.build_state import Draft
 from envbuilder.image.layers.make import Task, make_layer
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import LayerRecord
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat

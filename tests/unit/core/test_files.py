@@ -14,8 +14,7 @@ import pytest
 
 from envbuilder.core.archives.confined_writer import Below
 from envbuilder.core.errors import InvalidInput
-from envbuilder.core.files import naming, open_regular, read_regular, replacing
-from envbuilder.core.text_files import read_stream, read_text
+from envbuilder.core.files import naming, open_regular, read_regular, read_stream, read_text, replacing
 
 
 @pytest.mark.parametrize(

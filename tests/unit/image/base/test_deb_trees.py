@@ -12,14 +12,13 @@ import pytest
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.web import Web
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.distributions import UBUNTU
 from envbuilder.image.base.deb.resolver import MINIMAL
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
-from envbuilder.image.base.debian_trees import DebianTrees
-from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.deb_trees import DebTrees
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
@@ -37,11 +36,11 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.said: list[str] = []
         store = Store(folder=folder / "store")
-        self.trees = DebianTrees(
+        self.trees = DebTrees(
             store=store,
-            trees=DebianStore(folder / "bases"),
+            trees=TreeStore(folder / "bases"),
             archives={
-                BaseKind.DEBIAN: DebianArchive(
+                BaseKind.DEBIAN: DebArchive(
                     mirrors=(), store=store, web=Web({}), seen=SeenReleases(folder / "seen"), keyring=Keyring()
                 )
             },
@@ -56,7 +55,7 @@ class Machine:
         base = BasePin(id="debian-bookworm", kind=BaseKind.DEBIAN, image="", digest=digest, packages=(self.login,))
         return replace(good_lock(), base=base, os_packages=(self.sudo,), allow=allow)
 
-    def current(self) -> DebianTree:
+    def current(self) -> DebTree:
         """The tree that specs get which allow nothing."""
         with pytest.raises(VerificationFailed) as refused:
             self.trees.provide(self.lock(UNKNOWN))
@@ -122,16 +121,14 @@ def test_os_packages_that_lose_rights_are_named_with_the_field_that_keeps_them(
     assert not any("/usr/bin/sudo" in sentence for sentence in here.said)
 
 
-def from_archive(folder: Path, *mirrors: str, offline: bool = False) -> DebianTrees:
+def from_archive(folder: Path, *mirrors: str, offline: bool = False) -> DebTrees:
     """A machine with an empty store, which reaches an archive."""
     store = Store(folder=folder / "store")
-    return DebianTrees(
+    return DebTrees(
         store=store,
-        trees=DebianStore(folder / "bases"),
+        trees=TreeStore(folder / "bases"),
         archives={
-            BaseKind.DEBIAN: DebianArchive(
-                mirrors=mirrors, store=store, web=Web({}), seen=SeenReleases(folder / "seen")
-            )
+            BaseKind.DEBIAN: DebArchive(mirrors=mirrors, store=store, web=Web({}), seen=SeenReleases(folder / "seen"))
         },
         work=folder / "work",
         progress=lambda _: None,
