@@ -35,7 +35,11 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
     """
     layer_format = before.image.format if before and before.image else LayerFormat.GZIP_SPLICED
     known = {
-        layer.key: LayerRecord(packed=Packed(digest=layer.blob.digest, size=layer.blob.size, diff_id=layer.diff_id))
+        layer.key: LayerRecord(
+            packed=Packed(
+                digest=layer.blob.digest, size=layer.blob.size, diff_id=layer.diff_id, contents=layer.contents
+            )
+        )
         for layer in (before.image.layers if before and before.image else ())
     }
     add_archives(session, sources)

@@ -122,7 +122,7 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat, context: A
         records.append(record)
         packed = record.packed
         blob = Descriptor(media_type=layer_format.media_type, digest=packed.digest, size=packed.size)
-        pins.append(ImageLayerPin(id=layer.id, key=key, diff_id=packed.diff_id, blob=blob))
+        pins.append(ImageLayerPin(id=layer.id, key=key, diff_id=packed.diff_id, blob=blob, contents=packed.contents))
     image = image_of(done.plan, pins, done.ingredients.base.config, packer=packer_of(layer_format))
     _compare(done.lock, image, layer_format)
     clashes = clashes_between_packages(done.plan, done.ingredients)

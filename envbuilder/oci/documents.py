@@ -5,7 +5,7 @@ from __future__ import annotations
 from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.digests import digest_of, is_digest
 from envbuilder.core.json_fields import at, parsed, text
-from envbuilder.oci.images import EMPTY_TYPE, Descriptor, Document
+from envbuilder.oci.images import EMPTY_TYPE, Descriptor, Document, ImageLayerPin
 
 
 def document(media_type: str, content: bytes) -> Document:
@@ -27,6 +27,15 @@ def json_document(media_type: str, value: object) -> Document:
 def entry(descriptor: Descriptor) -> dict[str, object]:
     """Return a descriptor in the form that documents contain."""
     return {"mediaType": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
+
+
+def layer_entry(layer: ImageLayerPin) -> dict[str, object]:
+    """Return the entry of a manifest for a layer: its descriptor, and the digest of its table of contents.
+
+    Source: https://github.com/containerd/stargz-snapshotter/blob/v0.18.0/docs/estargz.md#content-verification-in-estargz
+    """
+    found = {"containerd.io/snapshot/stargz/toc.digest": layer.contents} if layer.contents else {}
+    return entry(layer.blob) | ({"annotations": found} if found else {})
 
 
 def attached_entry(manifest: Document) -> dict[str, object]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from envbuilder.core.field_rules import At
-from envbuilder.core.field_types import Digest, FileSize, LayerId, MediaType
+from envbuilder.core.field_types import Digest, FileSize, LayerId, MediaType, OptionalDigest
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
@@ -19,17 +19,19 @@ class LayerFormat(StrEnum):
     """Compression of the tar of a layer.
 
     `gzip-spliced`: the deflate streams of wheels as members of one gzip file, without recompression. `tar`: not
-    compressed. `zstd`: by libzstd, whose version decides the bytes.
+    compressed. `zstd`: by libzstd, whose version decides the bytes. `estargz`: gzip whose files can be fetched one by
+    one; its tar has two more files.
     """
 
     GZIP_SPLICED = "gzip-spliced"
     TAR = "tar"
     ZSTD = "zstd"
+    ESTARGZ = "estargz"
 
     @property
     def media_type(self) -> str:
         """Media type of such a layer in a manifest."""
-        suffix = {LayerFormat.GZIP_SPLICED: "+gzip", LayerFormat.TAR: "", LayerFormat.ZSTD: "+zstd"}[self]
+        suffix = {LayerFormat.TAR: "", LayerFormat.ZSTD: "+zstd"}.get(self, "+gzip")
         return f"application/vnd.oci.image.layer.v1.tar{suffix}"
 
 
@@ -57,12 +59,14 @@ class ImageLayerPin:
         key: `sha256:…` of everything that decides its content.
         diff_id: `sha256:…` of its uncompressed tar.
         blob: The compressed tar.
+        contents: `sha256:…` of its table of contents; empty if its format has none.
     """
 
     id: LayerId
     key: Digest
     diff_id: Digest
     blob: Annotated[Descriptor, At()]
+    contents: OptionalDigest = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from envbuilder.image.docker.engine import connect
+from envbuilder.image.layers.layer_writer import write_tar
 from envbuilder.image.running.image_runner import ImageRunner
-from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
 from envbuilder.oci.layout.archive import write_archive
 from envbuilder.oci.layout.directory import write_layout
 from envbuilder.oci.layout.rootfs import unpack
@@ -24,7 +25,7 @@ from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
 from tests.contract.conftest import REQUIRED, World, on_docker
-from tests.unit.oci.layout.images import file, folder, hardlink, image, symlink
+from tests.unit.oci.layout.images import Members, file, folder, hardlink, image, image_of_pins, symlink, tar_of
 
 pytestmark = pytest.mark.xdist_group("engine")
 
@@ -48,8 +49,7 @@ def store(tmp_path: Path) -> Store:
     return Store(folder=tmp_path / "store")
 
 
-@pytest.fixture
-def made(store: Store) -> AssembledImage:
+def layers() -> tuple[Members, Members]:
     base = [
         folder("bin"),
         file("bin/busybox", _BUSYBOX.read_bytes(), mode=0o755),
@@ -69,7 +69,12 @@ def made(store: Store) -> AssembledImage:
         hardlink("two", "one"),
         file("/".join(["d" * 90] * 3), b"deep\n"),
     ]
-    return image(store, base, upper, config=CONFIG, bill=b'{"spdxVersion": "SPDX-2.3"}')
+    return base, upper
+
+
+@pytest.fixture
+def made(store: Store) -> AssembledImage:
+    return image(store, *layers(), config=CONFIG, bill=b'{"spdxVersion": "SPDX-2.3"}')
 
 
 def expected(tree: Path) -> None:
@@ -109,6 +114,27 @@ def test_umoci_unpacks_what_we_write(made: AssembledImage, store: Store, tmp_pat
     source, bundle = f"{tmp_path}/there:one", tmp_path / "bundle"
     output(program("umoci"), "unpack", "--rootless", "--image", source, str(bundle))
     expected(bundle / "rootfs")
+
+
+def test_layers_that_start_lazily_are_ordinary_layers(store: Store, tmp_path: Path) -> None:
+    pins = []
+    for number, members in enumerate(layers()):
+        tar = tmp_path / f"{number}.tar"
+        tar.write_bytes(tar_of(members))
+        packed = write_tar(tar, store, LayerFormat.ESTARGZ)
+        blob = Descriptor(media_type=LayerFormat.ESTARGZ.media_type, digest=packed.digest, size=packed.size)
+        pin = ImageLayerPin(id=tar.name, key=blob.digest, diff_id=packed.diff_id, blob=blob, contents=packed.contents)
+        pins.append(pin)
+    made = image_of_pins(tuple(pins), CONFIG)
+    write_layout(made, store, tmp_path / "there", ("one",))
+
+    output(program("skopeo"), "--insecure-policy", "copy", f"oci:{tmp_path}/there:one", f"oci:{tmp_path}/again:two")
+    assert read_layout(tmp_path / "again", "two").manifest == made.manifest
+    output(program("umoci"), "unpack", "--rootless", "--image", f"{tmp_path}/again:two", f"{tmp_path}/bundle")
+    tree = tmp_path / "bundle" / "rootfs"
+    expected(tree)
+    names = {path.name for path in tree.iterdir()} - {"bin", "etc", "opaque", "one", "two", "d" * 90}
+    assert names == {"stargz.index.json", ".no.prefetch.landmark"}
 
 
 def test_what_umoci_writes_is_read_beside_ours(made: AssembledImage, store: Store, tmp_path: Path) -> None:

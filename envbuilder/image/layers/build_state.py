@@ -137,5 +137,7 @@ def _known(
         for layer, key in keys.items():
             if key in by_key:
                 pin = by_key[key]
-                found[layer] = Packed(digest=pin.blob.digest, size=pin.blob.size, diff_id=pin.diff_id)
+                found[layer] = Packed(
+                    digest=pin.blob.digest, size=pin.blob.size, diff_id=pin.diff_id, contents=pin.contents
+                )
     return found

@@ -13,9 +13,11 @@ from envbuilder.core.files import CHUNK
 from envbuilder.core.install_commands import install_command
 from envbuilder.image.layers.deflate import MEMBER_HEAD, fixed_block, member_tail, packed, stored_block
 from envbuilder.image.layers.entries import Spliced
-from envbuilder.image.layers.inflate import Inflater, Reader
+from envbuilder.image.layers.inflate import Reader
 from envbuilder.image.layers.zlib_library import Compressor, Deflate
 from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.tar.headers import headers
+from envbuilder.oci.tar.members import Member
 
 _BUFFER = 1 << 18
 _SMALL = 1 << 10
@@ -70,10 +72,20 @@ class Digesting:
 
 
 class Sink(Protocol):
-    """Receiver of the pieces of a tar."""
+    """Receiver of the pieces of a tar.
+
+    Attributes:
+        contents: `sha256:…` of the table of contents, after `finish`; empty if the format has none.
+    """
+
+    contents: str
+
+    def begin(self, member: Member, link_to: str = "") -> None:
+        """Add the headers of a member; `link_to` is the path that it is a hard link to."""
+        ...
 
     def plain(self, data: bytes) -> None:
-        """Add headers and padding."""
+        """Add padding."""
         ...
 
     def content(self, stream: BinaryIO, size: int) -> None:
@@ -84,8 +96,8 @@ class Sink(Protocol):
         """Add a content that is packed in a wheel; `watch` receives the unpacked bytes, if it is unpacked at all."""
         ...
 
-    def finish(self) -> None:
-        """End the stream."""
+    def finish(self, end: bytes) -> None:
+        """End the stream; `end` is the end of the tar, or empty if that was already added."""
         ...
 
     def close(self) -> None:
@@ -104,10 +116,15 @@ class SplicingSink:
 
     def __init__(self, write: Callable[[bytes], object], tar: Digesting, deflate: Deflate | None = None) -> None:
         self._deflate = deflate
-        self._out = _Buffer(write)
+        self._out = Buffer(write)
         self._tar = tar
         self._reader = Reader()
         self._pending = bytearray()
+        self.contents = ""
+
+    def begin(self, member: Member, link_to: str = "") -> None:
+        """See `Sink.begin`."""
+        self.plain(b"".join(headers(member, link_to=link_to)))
 
     def plain(self, data: bytes) -> None:
         """See `Sink.plain`."""
@@ -117,19 +134,19 @@ class SplicingSink:
     def content(self, stream: BinaryIO, size: int) -> None:
         """See `Sink.content`."""
         if size <= _SMALL:
-            self.plain(b"".join(_read(stream, size)))
+            self.plain(b"".join(read(stream, size)))
             return
         self._flush()
         if self._deflate:
             compressor = GzipCompressor(self._deflate)
-            for piece in _read(stream, size):
+            for piece in read(stream, size):
                 self._tar.update(piece)
                 self._out.write(compressor.compress(piece))
             self._out.write(compressor.flush())
             return
         self._out.write(MEMBER_HEAD)
         crc, left = 0, size
-        for piece in _read(stream, size, _STORED):
+        for piece in read(stream, size, _STORED):
             left -= len(piece)
             crc = zlib.crc32(piece, crc)
             self._tar.update(piece)
@@ -147,28 +164,20 @@ class SplicingSink:
             for piece in self._reader.pieces(spliced):
                 self._out.write(piece)
         else:
-            self._unpacking(spliced, size, watch or _unseen)
+            for data in self._reader.inflated(spliced, size, self._out.write):
+                (watch or unseen)(data)
+                self._tar.update(data)
         self._out.write(member_tail(spliced.crc, size))
 
-    def finish(self) -> None:
+    def finish(self, end: bytes) -> None:
         """See `Sink.finish`."""
+        self.plain(end)
         self._flush()
         self._out.flush()
 
     def close(self) -> None:
         """See `Sink.close`."""
         self._reader.close()
-
-    def _unpacking(self, spliced: Spliced, size: int, watch: Watch) -> None:
-        inflater = Inflater(spliced, size)
-        for piece in self._reader.pieces(spliced):
-            self._out.write(piece)
-            for data in inflater.unpack(piece):
-                watch(data)
-                self._tar.update(data)
-        for data in inflater.finish():
-            watch(data)
-            self._tar.update(data)
 
     def _flush(self) -> None:
         if self._pending:
@@ -187,10 +196,15 @@ class CompressingSink:
     """
 
     def __init__(self, write: Callable[[bytes], object], tar: Digesting, compressor: Compressor) -> None:
-        self._out = _Buffer(write)
+        self._out = Buffer(write)
         self._tar = tar
         self._reader = Reader()
         self._compressor = compressor
+        self.contents = ""
+
+    def begin(self, member: Member, link_to: str = "") -> None:
+        """See `Sink.begin`."""
+        self.plain(b"".join(headers(member, link_to=link_to)))
 
     def plain(self, data: bytes) -> None:
         """See `Sink.plain`."""
@@ -199,17 +213,18 @@ class CompressingSink:
 
     def content(self, stream: BinaryIO, size: int) -> None:
         """See `Sink.content`."""
-        for piece in _read(stream, size):
+        for piece in read(stream, size):
             self.plain(piece)
 
     def splice(self, spliced: Spliced, size: int, watch: Watch | None = None) -> None:
         """See `Sink.splice`."""
         for data in self._reader.inflated(spliced, size):
-            (watch or _unseen)(data)
+            (watch or unseen)(data)
             self.plain(data)
 
-    def finish(self) -> None:
+    def finish(self, end: bytes) -> None:
         """See `Sink.finish`."""
+        self.plain(end)
         self._out.write(self._compressor.flush())
         self._out.flush()
 
@@ -272,7 +287,7 @@ def zstd_compressor() -> tuple[Compressor, str]:
     return module.ZstdCompressor(level=_ZSTD_LEVEL, write_content_size=False).compressobj(), version
 
 
-def _unseen(_data: bytes) -> None:
+def unseen(_data: bytes) -> None:
     """Ignore a piece."""
 
 
@@ -281,14 +296,21 @@ def packer_of(layer_format: LayerFormat) -> str:
     return f"zstd {zstd_compressor()[1]}, level {_ZSTD_LEVEL}" if layer_format is LayerFormat.ZSTD else ""
 
 
-class _Buffer:
-    """A buffer for small writes."""
+class Buffer:
+    """A buffer for small writes.
+
+    Attributes:
+        size: Bytes so far.
+    """
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
+        self.size = 0
         self._write = write
         self._pending = bytearray()
 
     def write(self, data: bytes) -> None:
+        """Add the next bytes."""
+        self.size += len(data)
         if len(data) >= _BUFFER:
             self.flush()
             self._write(data)
@@ -298,12 +320,18 @@ class _Buffer:
             self.flush()
 
     def flush(self) -> None:
+        """Write what is pending."""
         if self._pending:
             self._write(bytes(self._pending))
             self._pending.clear()
 
 
-def _read(stream: BinaryIO, size: int, step: int = CHUNK) -> Iterator[bytes]:
+def read(stream: BinaryIO, size: int, step: int = CHUNK) -> Iterator[bytes]:
+    """Yield the next `size` bytes of a stream, at most `step` at a time.
+
+    Raises:
+        VerificationFailed: The stream ends before.
+    """
     left = size
     while left:
         piece = stream.read(min(left, step))

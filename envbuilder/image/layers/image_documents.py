@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from envbuilder.core.image_layout import WORKSPACE
 from envbuilder.image.plan.plan import Plan
-from envbuilder.oci.documents import entry, json_document
+from envbuilder.oci.documents import entry, json_document, layer_entry
 from envbuilder.oci.images import (
     CONFIG_TYPE,
     MANIFEST_TYPE,
@@ -41,7 +41,7 @@ def image_of(
         "schemaVersion": 2,
         "mediaType": MANIFEST_TYPE,
         "config": entry(config.descriptor),
-        "layers": [entry(layer.blob) for layer in layers],
+        "layers": [layer_entry(layer) for layer in layers],
         "annotations": annotations | {f"{_ANNOTATED}created": created},
     }
     return AssembledImage(layers=tuple(layers), config=config, manifest=json_document(MANIFEST_TYPE, manifest))

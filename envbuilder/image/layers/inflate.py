@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -40,10 +40,19 @@ class Reader:
             offset += len(piece)
             yield piece
 
-    def inflated(self, spliced: Spliced, size: int) -> Iterator[bytes]:
-        """Yield the content of a stream, at most 1 MiB at a time; errors as in `Inflater`."""
+    def inflated(
+        self, spliced: Spliced, size: int, copy: Callable[[bytes], object] = lambda _piece: None
+    ) -> Iterator[bytes]:
+        """Yield the content of a stream, at most 1 MiB at a time; errors as in `Inflater`.
+
+        Args:
+            spliced: The stream.
+            size: Bytes that it must unpack to.
+            copy: Receives the stream as it is in its file.
+        """
         inflater = Inflater(spliced, size)
         for piece in self.pieces(spliced):
+            copy(piece)
             yield from inflater.unpack(piece)
         yield from inflater.finish()
 

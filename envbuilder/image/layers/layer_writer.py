@@ -20,11 +20,12 @@ from envbuilder.image.layers.compression import (
     zstd_compressor,
 )
 from envbuilder.image.layers.entries import Entry
+from envbuilder.image.layers.estargz import EstargzSink, with_landmark
 from envbuilder.image.layers.zlib_library import Deflate, host_deflate
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.headers import END, headers, padding
-from envbuilder.oci.tar.members import Kind
+from envbuilder.oci.tar.headers import END, padding
+from envbuilder.oci.tar.members import Kind, of_tar
 
 
 class Packing(Enum):
@@ -47,11 +48,13 @@ class Packed:
         digest: `sha256:…` of the blob.
         size: Its bytes.
         diff_id: `sha256:…` of its tar.
+        contents: `sha256:…` of its table of contents; empty if the format has none.
     """
 
     digest: str
     size: int
     diff_id: str
+    contents: str = ""
 
 
 def write_layer(  # noqa: PLR0913  each is a parameter of one pass
@@ -87,10 +90,9 @@ def write_layer(  # noqa: PLR0913  each is a parameter of one pass
     with store.writing() as blob:
         sink = _sink(layer_format, blob.write, tar, packing, deflate)
         with closing(sink):
-            _fill(sink, entries, watcher)
-            sink.finish()
+            _fill(sink, with_landmark(entries) if layer_format is LayerFormat.ESTARGZ else entries, watcher)
         diff_id = expected.diff_id if tar.silent and expected else tar.digest
-        done = Packed(digest=blob.digest, size=blob.size, diff_id=diff_id)
+        done = Packed(digest=blob.digest, size=blob.size, diff_id=diff_id, contents=sink.contents)
         _compare(done, expected)
     return done
 
@@ -103,13 +105,19 @@ def write_tar(
     expected: Packed | None = None,
     deflate: Callable[[], Deflate] = host_deflate,
 ) -> Packed:
-    """Write a tar as a layer, with the digest of the tar as the diff id; errors as in `write_layer`."""
+    """Write a tar as a layer; errors as in `write_layer`.
+
+    The digest of the tar is the diff id, except in the format `estargz`, which adds files.
+    """
+    if layer_format is LayerFormat.ESTARGZ:
+        entries = (Entry(member=member) for member in of_tar(tar_file))
+        return write_layer(entries, store, layer_format, expected=expected, deflate=deflate)
     with store.writing() as blob:
         tar = Digesting()
         sink = _sink(layer_format, blob.write, tar, Packing.COMPRESSED, deflate)
         with closing(sink), tar_file.open("rb") as stream:
             sink.content(stream, tar_file.stat().st_size)
-            sink.finish()
+            sink.finish(b"")
         done = Packed(digest=blob.digest, size=blob.size, diff_id=tar.digest)
         _compare(done, expected)
     return done
@@ -136,6 +144,8 @@ def _sink(
             return CompressingSink(write, tar, NoCompressor())
         case LayerFormat.ZSTD:
             return CompressingSink(write, tar, zstd_compressor()[0])
+        case LayerFormat.ESTARGZ:
+            return EstargzSink(write, tar, deflate())
         case LayerFormat.GZIP_SPLICED:
             return _gzip_sink(write, tar, packing, deflate)
 
@@ -158,7 +168,7 @@ def _fill(sink: Sink, entries: Iterable[Entry], watcher: Callable[[Entry], Watch
         member = entry.member
         first = first_of.setdefault(member.identity, member.path) if member.identity else member.path
         linked = first != member.path
-        sink.plain(b"".join(headers(member, link_to=first if linked else "")))
+        sink.begin(member, first if linked else "")
         if linked or member.kind is not Kind.FILE or not member.size:
             continue
         if entry.spliced:
@@ -167,4 +177,4 @@ def _fill(sink: Sink, entries: Iterable[Entry], watcher: Callable[[Entry], Watch
             with member.open() as stream:
                 sink.content(stream, member.size)
         sink.plain(padding(member.size))
-    sink.plain(END)
+    sink.finish(END)

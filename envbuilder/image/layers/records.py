@@ -20,11 +20,11 @@ from envbuilder.core.canonical_json import canonical_json, indented_json
 from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.field_rules import Parsed
-from envbuilder.core.field_types import Digest, FileSize
+from envbuilder.core.field_types import Digest, FileSize, OptionalDigest
 from envbuilder.core.files import read_json, replacing
 from envbuilder.core.json_fields import parsed, records, text, texts
 from envbuilder.image.layers.layer_writer import Packed
-from envbuilder.oci.documents import entry
+from envbuilder.oci.documents import layer_entry
 from envbuilder.oci.images import AssembledImage, Descriptor, Document, ImageLayerPin
 from envbuilder.oci.store import Store
 
@@ -69,6 +69,7 @@ class _LayerFile:
     digest: Digest
     size: FileSize
     diff_id: Digest
+    contents: OptionalDigest = ""
     needs: tuple[str, ...]
     brings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -99,6 +100,7 @@ class _Layer:
     key: str
     diff_id: Digest
     blob: _Stored
+    contents: OptionalDigest = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +138,7 @@ class Records:
         found = structure.load(_LayerFile, plain)
         if not isinstance(plain, dict) or found.key != key or found.sha256 != sum_of(plain):
             raise ValueError(f"not the record of {key}")
-        packed = Packed(digest=found.digest, size=found.size, diff_id=found.diff_id)
+        packed = Packed(digest=found.digest, size=found.size, diff_id=found.diff_id, contents=found.contents)
         record = LayerRecord(packed=packed, needs=found.needs, brings=found.brings, notes=found.notes)
         if self._has_another_size(record.packed):
             raise ValueError(f"{record.packed.digest} has another size")
@@ -152,6 +154,7 @@ class Records:
             "digest": record.packed.digest,
             "size": record.packed.size,
             "diff_id": record.packed.diff_id,
+            "contents": record.packed.contents,
             "needs": record.needs,
             "brings": record.brings,
             "notes": record.notes,
@@ -191,7 +194,8 @@ class Records:
             config=image.config.descriptor,
             attached=tuple((one.descriptor, two.descriptor) for one, two in image.attached),
             layers=tuple(
-                _Layer(id=each.id, key=each.key, diff_id=each.diff_id, blob=each.blob) for each in image.layers
+                _Layer(id=each.id, key=each.key, diff_id=each.diff_id, blob=each.blob, contents=each.contents)
+                for each in image.layers
             ),
         )
         _write(self._image_path(kept.name), structure.dump(file))
@@ -263,7 +267,8 @@ class Records:
         file = structure.load(_ImageFile, read_json(path))
         image = AssembledImage(
             layers=tuple(
-                ImageLayerPin(id=each.id, key=each.key, diff_id=each.diff_id, blob=each.blob) for each in file.layers
+                ImageLayerPin(id=each.id, key=each.key, diff_id=each.diff_id, blob=each.blob, contents=each.contents)
+                for each in file.layers
             ),
             config=self._document(file.config),
             manifest=self._document(file.manifest),
@@ -305,7 +310,7 @@ def _agrees(image: AssembledImage) -> bool:
     """Return True if the layers of a record are those of its verified manifest and configuration."""
     manifest = parsed(image.manifest.content)
     return (
-        [dict(each) for each in records(manifest, "layers")] == [entry(layer.blob) for layer in image.layers]
+        [dict(each) for each in records(manifest, "layers")] == [layer_entry(layer) for layer in image.layers]
         and text(manifest, "config", "digest") == image.config.descriptor.digest
         and texts(parsed(image.config.content), "rootfs", "diff_ids") == tuple(layer.diff_id for layer in image.layers)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import tarfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,11 +19,13 @@ from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.builds import BuildEvent, StepFinished
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.lock.lock import Lock, PackageGroup, ToolPin
+from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.images import ImagePin, LayerFormat
 from envbuilder.oci.transfers import Transfer
 from tests.fakes.run_files import EULA
 from tests.fakes.vendor_archives import LIBRARY, TREE, archive_of, pin_of, sha256, with_archives
+from tests.unit.image.layers.estargz_reader import LazyLayer
 from tests.unit.image.layers.wheels import shared_library
 from tests.unit.image.toys import World
 
@@ -273,6 +276,21 @@ def test_digests_of_known_layers_need_no_file(world: World) -> None:
     assert again.images[0].image == image.image
     assert (again.images[0].made, again.steps, world.fetched, world.opened) == (frozenset(), (), [], [])
     assert not list(ports.store.entries())
+
+
+def test_an_image_that_starts_lazily_is_verified_by_its_manifest_which_follows_from_the_lock(world: World) -> None:
+    ports = world.ports("here")
+    [image] = assemble([world.lock()], LayerFormat.ESTARGZ, ports, lambda _event: None).images
+    layers = json.loads(image.image.manifest.content)["layers"]
+    assert len(layers) == len(LAYERS)
+    for layer in layers:
+        assert layer["mediaType"] == "application/vnd.oci.image.layer.v1.tar+gzip"
+        contents = layer["annotations"]["containerd.io/snapshot/stargz/toc.digest"]
+        assert LazyLayer(ports.store.read(layer["digest"]), contents).read(".no.prefetch.landmark") == b"\x0f"
+
+    lock = load(dump(image.lock), "envbuilder.lock")
+    again = assemble([lock], LayerFormat.ESTARGZ, world.ports("there"), lambda _event: None, digests_only=True)
+    assert (again.images[0].image, again.images[0].made) == (image.image, frozenset())
 
 
 def test_digests_of_a_changed_lock_need_only_what_changed(world: World) -> None:

@@ -89,7 +89,7 @@ def test_what_is_known_is_not_unpacked_again_and_compared(tmp_path: Path, store:
         write_layer(entries, store, expected=replace(made, digest="sha256:" + "00" * 32))
 
 
-@pytest.mark.parametrize("layer_format", list(LayerFormat))
+@pytest.mark.parametrize("layer_format", [LayerFormat.GZIP_SPLICED, LayerFormat.TAR, LayerFormat.ZSTD])
 @pytest.mark.parametrize("packing", list(Packing))
 def test_every_packing_has_the_same_tar_inside(
     tmp_path: Path, store: Store, layer_format: LayerFormat, packing: Packing

@@ -16,7 +16,7 @@ from tests.unit.oci.layout.images import file, image
 KEY = "sha256:" + "01" * 32
 LOCK = "sha256:" + "ab" * 32
 RECORD = LayerRecord(
-    packed=Packed(digest="sha256:" + "02" * 32, size=7, diff_id="sha256:" + "03" * 32),
+    packed=Packed(digest="sha256:" + "02" * 32, size=7, diff_id="sha256:" + "03" * 32, contents="sha256:" + "04" * 32),
     needs=("libc.so.6",),
     brings=("libtoy.so.1",),
     notes=("a note",),
@@ -170,6 +170,14 @@ def test_an_image_whose_layers_are_not_those_of_its_manifest_is_not_believed(rec
     blob = {"media_type": other.blob.media_type, "digest": other.blob.digest, "size": other.blob.size}
     layer = {"id": other.id, "key": other.key, "diff_id": other.diff_id, "blob": blob}
     change(path, {"layers": [layer]}, sealed=False)
+    assert records.image("env:1") is None
+
+
+def test_an_image_with_other_tables_of_contents_than_its_manifest_is_not_believed(records: Records) -> None:
+    [layer] = kept(records, "env:1").image.layers
+    blob = {"media_type": layer.blob.media_type, "digest": layer.blob.digest, "size": layer.blob.size}
+    plain = {"id": layer.id, "key": layer.key, "diff_id": layer.diff_id, "blob": blob, "contents": layer.diff_id}
+    change(only_file(records, "images"), {"layers": [plain]}, sealed=False)
     assert records.image("env:1") is None
 
 

@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from envbuilder.oci.documents import document, entry
+from envbuilder.oci.documents import document, entry, layer_entry
 from envbuilder.oci.images import (
     CONFIG_TYPE,
     EMPTY_TYPE,
@@ -99,13 +99,13 @@ def image_of_pins(
         "history": [{"created_by": pin.id} for pin in pins],
     }
     described = document(CONFIG_TYPE, json.dumps(value).encode())
-    manifest = _manifest(described.descriptor, [pin.blob for pin in pins])
+    manifest = _manifest(described.descriptor, [layer_entry(pin) for pin in pins])
     attached: tuple[tuple[Document, Document], ...] = ()
     if bill:
         content = document("application/spdx+json", bill)
         nothing = document(EMPTY_TYPE, b"{}").descriptor
         more = {"artifactType": "application/spdx+json", "subject": entry(manifest.descriptor)}
-        attached = ((_manifest(nothing, [content.descriptor], **more), content),)
+        attached = ((_manifest(nothing, [entry(content.descriptor)], **more), content),)
     return AssembledImage(layers=pins, config=described, manifest=manifest, attached=attached)
 
 
@@ -113,12 +113,12 @@ def image(store: Store, *layers: Members, **more: object) -> AssembledImage:
     return image_of_tars(store, [tar_of(members) for members in layers], **more)  # type: ignore[arg-type]
 
 
-def _manifest(config: Descriptor, layers: list[Descriptor], **more: object) -> Document:
+def _manifest(config: Descriptor, layers: list[dict[str, object]], **more: object) -> Document:
     value = {
         "schemaVersion": 2,
         "mediaType": MANIFEST_TYPE,
         "config": entry(config),
-        "layers": [entry(blob) for blob in layers],
+        "layers": layers,
         **more,
     }
     return document(MANIFEST_TYPE, json.dumps(value).encode())

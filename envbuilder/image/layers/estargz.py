@@ -1,0 +1,240 @@
+"""eStargz: gzip layers whose files can be fetched and verified one by one, by a table of contents at their end.
+
+Every file is at least one gzip member, every 4 MiB of a larger one are. So a snapshotter reads what a program touches,
+while everybody else sees an ordinary layer with two more files.
+
+Source: https://github.com/containerd/stargz-snapshotter/blob/v0.18.0/docs/estargz.md
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import BinaryIO
+
+from envbuilder.core.canonical_json import canonical_json
+from envbuilder.core.digests import digest_of
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.image.layers.compression import Buffer, Digesting, GzipCompressor, Watch, read, unseen
+from envbuilder.image.layers.deflate import MEMBER_HEAD, fixed_block, member_tail, packed, stored_block
+from envbuilder.image.layers.entries import Entry, Spliced
+from envbuilder.image.layers.inflate import Reader
+from envbuilder.image.layers.zlib_library import Deflate
+from envbuilder.oci.tar.headers import headers, padding
+from envbuilder.oci.tar.members import EPOCH, Kind, Member, file_of
+
+CONTENTS = "stargz.index.json"
+"""Path of the table of contents in the tar."""
+
+NO_PREFETCH = ".no.prefetch.landmark"
+"""Path of the file that says that nothing is fetched before a container starts."""
+
+LARGEST_CHUNK = 4 << 20
+"""Maximum size in bytes of a chunk, unpacked; the default of stargz-snapshotter (`chunkSize` of its writer)."""
+
+_LANDMARK = b"\x0f"
+_RESERVED = {CONTENTS, NO_PREFETCH, ".prefetch.landmark"}
+_XATTR = "SCHILY.xattr."
+_TYPES = {
+    Kind.FILE: "reg",
+    Kind.SYMLINK: "symlink",
+    Kind.CHARACTER: "char",
+    Kind.BLOCK: "block",
+    Kind.FOLDER: "dir",
+    Kind.PIPE: "fifo",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A part of a file that can be unpacked alone.
+
+    Attributes:
+        offset: Start of its gzip member in the blob.
+        size: Its bytes, unpacked.
+        digest: `sha256:…` of them.
+    """
+
+    offset: int
+    size: int
+    digest: str
+
+
+def with_landmark(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield the entries of a layer after the file that ends its prefetched part, which is empty.
+
+    Raises:
+        VerificationFailed: An entry has a path that the format reserves, or one that its JSON cannot hold.
+    """
+    yield Entry(member=file_of(NO_PREFETCH, _LANDMARK, mtime=EPOCH))
+    for entry in entries:
+        if entry.path in _RESERVED or not _is_utf8(entry.path + entry.member.target):
+            raise VerificationFailed(
+                f"{entry.path!a} cannot be in an eStargz layer: the name is reserved or not UTF-8",
+                hint="use --layer-format gzip-spliced, or remove the file",
+            )
+        yield entry
+
+
+def described(member: Member, link_to: str = "") -> dict[str, object]:
+    """Return the entry of the table of contents for a member, without its chunks."""
+    entry: dict[str, object] = {
+        "name": f"{member.path}/" if member.kind is Kind.FOLDER else member.path,
+        "type": "hardlink" if link_to else _TYPES[member.kind],
+        "mode": member.mode,
+        "uid": member.uid,
+        "gid": member.gid,
+        "modtime": datetime.fromtimestamp(max(member.mtime, 0), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    if target := link_to or member.target:
+        entry["linkName"] = target
+    if member.kind in {Kind.CHARACTER, Kind.BLOCK}:
+        entry["devMajor"], entry["devMinor"] = member.device
+    if member.xattrs and not link_to:
+        entry["xattrs"] = {key.removeprefix(_XATTR): base64.b64encode(value).decode() for key, value in member.xattrs}
+    return entry
+
+
+def with_chunks(entry: dict[str, object], chunks: Sequence[Chunk], digest: str) -> Iterator[dict[str, object]]:
+    """Yield the entries of a file that is not empty: its own with the first chunk, then one for each further chunk.
+
+    Args:
+        entry: Its own, from `described`.
+        chunks: Its chunks, in order.
+        digest: `sha256:…` of the file.
+    """
+    start = 0
+    last = len(chunks) - 1
+    for number, chunk in enumerate(chunks):
+        place: dict[str, object] = {"offset": chunk.offset, "chunkDigest": chunk.digest}
+        if number != last:
+            place["chunkSize"] = chunk.size
+        if number:
+            yield {"name": entry["name"], "type": "chunk", "chunkOffset": start} | place
+        else:
+            yield entry | {"size": sum(each.size for each in chunks), "digest": digest} | place
+        start += chunk.size
+
+
+def footer(offset: int) -> bytes:
+    """Return the end of a blob: an empty gzip member with the offset of the table of contents."""
+    text = b"%016xSTARGZ" % offset
+    extra = b"SG" + struct.pack("<H", len(text)) + text
+    head = bytearray(MEMBER_HEAD)
+    head[3] = 4  # the flag for an extra field
+    return bytes(head) + struct.pack("<H", len(extra)) + extra + stored_block(b"", final=True) + member_tail(0, 0)
+
+
+class EstargzSink:
+    """Gzip with at least one member for each file, and a table of contents.
+
+    Args:
+        write: Receives the bytes of the blob.
+        tar: Digests the tar inside.
+        deflate: Compresses what cannot be taken from a wheel as it is.
+
+    Attributes:
+        contents: `sha256:…` of the table of contents, after `finish`.
+    """
+
+    def __init__(self, write: Callable[[bytes], object], tar: Digesting, deflate: Deflate) -> None:
+        self.contents = ""
+        self._deflate = deflate
+        self._out = Buffer(write)
+        self._tar = tar
+        self._reader = Reader()
+        self._pending = bytearray()
+        self._entries: list[dict[str, object]] = []
+
+    def begin(self, member: Member, link_to: str = "") -> None:
+        """See `Sink.begin`."""
+        self._entries.append(described(member, link_to))
+        self.plain(b"".join(headers(member, link_to=link_to)))
+
+    def plain(self, data: bytes) -> None:
+        """See `Sink.plain`."""
+        self._tar.update(data)
+        self._pending += data
+
+    def content(self, stream: BinaryIO, size: int) -> None:
+        """See `Sink.content`."""
+        self._compressed(read(stream, size))
+
+    def splice(self, spliced: Spliced, size: int, watch: Watch | None = None) -> None:
+        """See `Sink.splice`."""
+        if size > LARGEST_CHUNK:
+            self._compressed(_watched(self._reader.inflated(spliced, size), watch or unseen))
+            return
+        self._flush()
+        offset, digest = self._out.size, Digesting()
+        self._out.write(MEMBER_HEAD)
+        for data in _watched(self._reader.inflated(spliced, size, self._out.write), watch or unseen):
+            digest.update(data)
+            self._tar.update(data)
+        self._out.write(member_tail(spliced.crc, size))
+        self._add([Chunk(offset=offset, size=size, digest=digest.digest)], digest.digest)
+
+    def finish(self, end: bytes) -> None:
+        """See `Sink.finish`; the table of contents is the last file of the tar."""
+        self._flush()
+        text = canonical_json({"version": 1, "entries": self._entries})
+        self.contents = digest_of(text)
+        header = b"".join(headers(file_of(CONTENTS, text, mtime=EPOCH)))
+        tail = header + text + padding(len(text)) + end
+        self._tar.update(tail)
+        offset = self._out.size
+        self._out.write(self._member(tail))
+        self._out.write(footer(offset))
+        self._out.flush()
+
+    def close(self) -> None:
+        """See `Sink.close`."""
+        self._reader.close()
+
+    def _compressed(self, pieces: Iterable[bytes]) -> None:
+        self._flush()
+        whole, chunks = Digesting(), []
+        for data in _cut(pieces, LARGEST_CHUNK):
+            whole.update(data)
+            self._tar.update(data)
+            chunks.append(Chunk(offset=self._out.size, size=len(data), digest=digest_of(data)))
+            self._out.write(self._member(data))
+        self._add(chunks, whole.digest)
+
+    def _add(self, chunks: Sequence[Chunk], digest: str) -> None:
+        self._entries.extend(with_chunks(self._entries.pop(), chunks, digest))
+
+    def _member(self, data: bytes) -> bytes:
+        compressor = GzipCompressor(self._deflate)
+        return compressor.compress(data) + compressor.flush()
+
+    def _flush(self) -> None:
+        if self._pending:
+            data = bytes(self._pending)
+            self._out.write(packed(data, fixed_block(data)))
+            self._pending.clear()
+
+
+def _is_utf8(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _watched(pieces: Iterable[bytes], watch: Watch) -> Iterator[bytes]:
+    for piece in pieces:
+        watch(piece)
+        yield piece
+
+
+def _cut(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Yield the same bytes in pieces of one size; the last may be shorter."""
+    pending = bytearray()
+    for piece in pieces:
+        pending += piece
+        while len(pending) >= size:
+            yield bytes(pending[:size])
+            del pending[:size]
+    if pending:
+        yield bytes(pending)
