@@ -12,15 +12,15 @@ from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.base.provided_libraries import PACKAGES, provided
 from envbuilder.image.builds import BuildStep
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.layers.build_state import Draft, draft
+from envbuilder.image.layers.build_state import Draft, Elsewhere, draft
 from envbuilder.image.layers.compression import packer_of
 from envbuilder.image.layers.image_documents import image_of, pin_of
-from envbuilder.image.layers.ports import AssemblyContext
+from envbuilder.image.layers.ports import AssemblyContext, LayerPushes
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.layers.schedule import Fetching, Journal, Making
 from envbuilder.image.plan.plan import Plan
 from envbuilder.lock.lock import Lock
-from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
+from envbuilder.oci.images import AssembledImage, ImageLayerPin, LayerFormat
 
 _FROM_OUTSIDE = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1", "ld-linux-x86-64.so.2")
 """The driver provides these when a container starts; the last one is the loader itself."""
@@ -33,7 +33,7 @@ class Assembled:
     Attributes:
         lock: Its lock, which now contains the digests of the image.
         plan: The plan that was followed.
-        image: The image; its layers are in the store.
+        image: The image; its layers are in the store, except those that its registries held.
         made: Ids of the layers that were made by this run; the others were in the store.
         notes: Messages for the user: paths that two distributions contain, missing libraries.
     """
@@ -62,13 +62,15 @@ class Assembly:
     seconds: float
 
 
-def assemble(
+def assemble(  # noqa: PLR0913  three are options
     locks: Sequence[Lock],
     layer_format: LayerFormat,
     context: AssemblyContext,
     listener: Listener,
     *,
     digests_only: bool = False,
+    pushes: Sequence[LayerPushes] = (),
+    whole: bool = True,
 ) -> Assembly:
     """Assemble the images of some locks; a layer that several of them share is made once.
 
@@ -79,9 +81,12 @@ def assemble(
         listener: Receives progress events.
         digests_only: Make only layers whose digests are unknown: afterwards the digests are right, and layers may be
             missing in the store.
+        pushes: Where each image is pushed to while it is made, in the order of the locks; empty for nowhere.
+        whole: All layers have to be in the store afterwards; otherwise those that the registries of an image hold are
+            neither fetched nor made.
 
     Raises:
-        SourceUnreachable: A file is unavailable.
+        SourceUnreachable: A file is unavailable; or a registry does not respond, or refuses.
         VerificationFailed: A file does not match its digest in a lock, or a library that the image needs is missing.
         BuildFailed: A source distribution cannot be built.
         ToolFailed: The image's interpreter cannot be run here.
@@ -92,19 +97,31 @@ def assemble(
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=context.work, prefix="assemble-")))
         journal = Journal(listener=listener, clock=context.clock)
-        drafts = [draft(lock, layer_format, context, work, digests_only=digests_only) for lock in locks]
+        targets: Sequence[LayerPushes | None] = pushes or [None] * len(locks)
+        drafts = [
+            draft(lock, layer_format, context, work, _elsewhere(target, digests_only=digests_only, whole=whole))
+            for lock, target in zip(locks, targets, strict=True)
+        ]
         fetching = Fetching(context=context, journal=journal, stack=stack)
         making = Making(context=context, journal=journal, fetching=fetching, stack=stack)
         archives = [pin for each in drafts for pin in each.archives(context.store)]
         packages = [pin for each in drafts for pin in each.missing(context.store)]
         fetching.order(packages, context.archives.missing(archives), drafts)
-        for each in drafts:
-            if not digests_only:
-                fetching.order_base(each)
+        for each, target in zip(drafts, targets, strict=True):
+            fetching.order_base(each)
             making.order(each, layer_format)
+            if target:
+                making.order_pushes(each, layer_format, target)
+        making.settle()
         images = tuple(_finished(each, making, layer_format, context) for each in drafts)
         fetching.close()
     return Assembly(images=images, fetched=fetching.bytes, steps=journal.steps(), seconds=context.clock() - started)
+
+
+def _elsewhere(pushes: LayerPushes | None, *, digests_only: bool, whole: bool) -> Elsewhere:
+    if digests_only:
+        return lambda layers: frozenset(layer.digest for layer in layers)
+    return pushes.held if pushes and not whole else lambda _layers: frozenset()
 
 
 def _finished(done: Draft, making: Making, layer_format: LayerFormat, context: AssemblyContext) -> Assembled:
@@ -117,15 +134,17 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat, context: A
             record = making.records[key].result()
             made.add(layer.id)
         else:
-            record = context.records.layer(key) or LayerRecord(packed=done.known[layer.id])
+            known = context.records.layer(key)
+            record = LayerRecord(packed=done.known[layer.id]) if not known or layer.id in done.unrecorded else known
         records.append(record)
         packed = record.packed
-        blob = Descriptor(media_type=layer_format.media_type, digest=packed.digest, size=packed.size)
-        pins.append(ImageLayerPin(id=layer.id, key=key, diff_id=packed.diff_id, blob=blob))
+        pins.append(ImageLayerPin(id=layer.id, key=key, diff_id=packed.diff_id, blob=packed.blob(layer_format)))
     image = image_of(done.plan, pins, done.ingredients.base.config, packer=packer_of(layer_format))
     _compare(done.lock, image, layer_format)
     notes = tuple(dict.fromkeys(note for record in records for note in record.notes))
-    missing = _missing_libraries(records, done) if made or done.lock.image is None else ()
+    # Of layers that only the lock knows, the libraries are unknown; they were compared when it was written.
+    is_compared = done.lock.image is not None and (not made or bool(done.unrecorded - made))
+    missing = () if is_compared else _missing_libraries(records, done)
     return Assembled(
         lock=replace(done.lock, image=pin_of(image, layer_format)),
         plan=done.plan,

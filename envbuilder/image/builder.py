@@ -153,6 +153,7 @@ class BuiltImage:
         run: Steps and duration of the build.
         delivered: Destinations that received it.
         notes: Messages for the user.
+        is_here: False if layers are in the registry only, so that it cannot be run from this machine's cache.
     """
 
     lock: Lock
@@ -164,6 +165,7 @@ class BuiltImage:
     run: BuildRun
     delivered: Delivered
     notes: tuple[str, ...] = ()
+    is_here: bool = True
 
 
 class ImageBuilder(Protocol):

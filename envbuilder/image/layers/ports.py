@@ -13,6 +13,7 @@ from envbuilder.image.layers.records import Records
 from envbuilder.image.vendor.libraries import VendorArchives
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Lock, PackagePin
+from envbuilder.oci.images import Descriptor
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store
 
@@ -46,6 +47,22 @@ class ToolFiles(Protocol):
 
     def tool(self, lock: Lock, name: str) -> bytes:
         """Return the probe or the memory hook of a lock; empty if the lock names none."""
+        ...
+
+
+class LayerPushes(Protocol):
+    """Registries that receive the layers of an image while others are made."""
+
+    def held(self, layers: Sequence[Descriptor]) -> frozenset[str]:
+        """Return the digests of the layers that all these registries hold; none if there is no registry."""
+        ...
+
+    def send(self, item: str, layer: Descriptor) -> None:
+        """Send a layer of the store to the registries that lack it; `item` is its name in reports."""
+        ...
+
+    def stop(self) -> None:
+        """Cancel all uploads at their next report."""
         ...
 
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from envbuilder.core.errors import EnvbuilderError, VerificationFailed
 from envbuilder.image.builds import BuildEvent, BuildStep, StepFinished, StepStarted
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.layers.build_state import Draft
+from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.make import Task, make_layer
-from envbuilder.image.layers.ports import AssemblyContext
+from envbuilder.image.layers.ports import AssemblyContext, LayerPushes
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import PackageGroup, PackagePin
-from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.images import ImageLayerPin, LayerFormat
 from envbuilder.oci.transfers import Transfer
 
 _CONNECTIONS = 6
@@ -106,8 +108,7 @@ class Fetching:
 
     def order_base(self, draft: Draft) -> None:
         """Start to fetch the layers of the base, if some are missing."""
-        missing = any(not self.context.store.has(layer.blob.digest) for layer in draft.in_base)
-        if missing and draft.lock.base.digest not in self._futures:
+        if draft.base_is_missing(self.context.store) and draft.lock.base.digest not in self._futures:
             self._futures[draft.lock.base.digest] = self._connections().submit(draft.ingredients.base.provide)
 
     def wait(self, files: Iterable[str]) -> None:
@@ -166,6 +167,7 @@ class Making:
     fetching: Fetching
     stack: ExitStack
     records: dict[str, Future[LayerRecord]] = field(default_factory=dict)
+    _sends: list[Future[None]] = field(default_factory=list)
     _pool: ThreadPoolExecutor | None = None
     _slots: threading.Semaphore = field(default_factory=threading.Semaphore)
 
@@ -190,6 +192,31 @@ class Making:
                 )
                 self.records[key] = self._pool.submit(self._make, key, task, draft.waits_for(layer))
 
+    def order_pushes(self, draft: Draft, layer_format: LayerFormat, pushes: LayerPushes) -> None:
+        """Start to send the layers of an image, each as soon as it is in the store; after an error, stop them."""
+        assert self._pool is not None  # noqa: S101  made above
+        # Runs before the pool is closed, which waits for its threads.
+        self.stack.push(lambda kind, _error, _traceback: pushes.stop() if kind else None)
+        for layer in draft.layers:
+            known, made = draft.known.get(layer.id), self.records.get(draft.keys[layer.id])
+            if made or (known and known.digest not in draft.elsewhere):
+                self._sends.append(self._pool.submit(_send_made, pushes, layer.id, made, known, layer_format))
+        for pin in draft.in_base:
+            if pin.blob.digest not in draft.elsewhere:
+                self._sends.append(self._pool.submit(self._send_of_base, pushes, pin, draft.lock.base.digest))
+
+    def settle(self) -> None:
+        """Wait until all layers are made and sent; raise the first error, whichever layer it is of."""
+        futures: list[Future[Any]] = [*self.records.values(), *self._sends]
+        wait(futures, return_when=FIRST_EXCEPTION)
+        for future in futures:
+            if future.done():
+                future.result()
+
+    def _send_of_base(self, pushes: LayerPushes, layer: ImageLayerPin, base: str) -> None:
+        self.fetching.wait([base])
+        pushes.send(layer.id, layer.blob)
+
     def _make(self, key: str, task: Task, files: Iterable[str]) -> LayerRecord:
         self.fetching.wait(files)
         with self._slots, self.context.store.only_one(f"layer-{key.removeprefix('sha256:')}"):
@@ -200,6 +227,14 @@ class Making:
                 record = _named(task)
             self.context.records.keep_layer(key, record)
             return record
+
+
+def _send_made(
+    pushes: LayerPushes, item: str, made: Future[LayerRecord] | None, known: Packed | None, layer_format: LayerFormat
+) -> None:
+    packed = made.result().packed if made else known
+    if packed:
+        pushes.send(item, packed.blob(layer_format))
 
 
 def _named(task: Task) -> LayerRecord:
