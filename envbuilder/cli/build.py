@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
@@ -41,6 +43,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
 ) -> None:
     """Build the images of environments or locks. Default: envbuilder.lock in the current directory."""
     selection = checked(selection, push=options.push)
+    sources = replace(sources, layer_caches=options.cache_from)
     here = command_settings()
     catalog = load_catalog(here.matrices)
     with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):

@@ -16,7 +16,7 @@ from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
 from envbuilder.lock.publisher_places import parse_publisher
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.spec_values import Sources, layer_caches
 from envbuilder.wiring.settings import HOST_BUILDS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -97,6 +97,34 @@ class _Registry(click.ParamType[str]):
             return registry_address(str(value)) if value else ""
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class _LayerCache(click.ParamType[str]):
+    """Repository of a registry that has layers; credentials in it are refused and not repeated."""
+
+    name = "repository"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        """Return the repository; raise a usage error for any other text."""
+        try:
+            return layer_caches(str(value))[0] if value else ""
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+LAYER_CACHE = _LayerCache()
+
+
+def cache_from_option(command: F) -> F:
+    """Add `--cache-from REGISTRY/REPOSITORY`, which may be repeated."""
+    return click.option(
+        "--cache-from",
+        type=LAYER_CACHE,
+        metavar="REGISTRY/REPOSITORY",
+        multiple=True,
+        help="Take layers that others made from here; its statements are believed. Repeatable. "
+        "Default: `sources.layer_cache` of the spec, else ENVBUILDER_LAYER_CACHE.",
+    )(command)
 
 
 def python_option(text: str) -> Callable[[F], F]:

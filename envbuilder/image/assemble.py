@@ -18,7 +18,7 @@ from envbuilder.image.layers.image_documents import image_of, pin_of
 from envbuilder.image.layers.ports import AssemblyContext, LayerPushes
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.layers.schedule import Fetching, Journal, Making
-from envbuilder.image.plan.plan import Plan
+from envbuilder.image.plan.plan import LayerKind, Plan
 from envbuilder.lock.lock import Lock
 from envbuilder.oci.images import AssembledImage, ImageLayerPin, LayerFormat
 
@@ -104,16 +104,17 @@ def assemble(  # noqa: PLR0913  three are options
         ]
         fetching = Fetching(context=context, journal=journal, stack=stack)
         making = Making(context=context, journal=journal, fetching=fetching, stack=stack)
+        for each in drafts:
+            fetching.pull(each, layer_format)
         archives = [pin for each in drafts for pin in each.archives(context.store)]
         packages = [pin for each in drafts for pin in each.missing(context.store)]
         fetching.order(packages, context.archives.missing(archives), drafts)
         for each, target in zip(drafts, targets, strict=True):
             fetching.order_base(each)
             making.order(each, layer_format)
-            if target:
-                making.order_pushes(each, layer_format, target)
+            making.order_sends(each, layer_format, target)
         making.settle()
-        images = tuple(_finished(each, making, layer_format, context) for each in drafts)
+        images = tuple(_finished(each, making, layer_format) for each in drafts)
         fetching.close()
     return Assembly(images=images, fetched=fetching.bytes, steps=journal.steps(), seconds=context.clock() - started)
 
@@ -124,7 +125,7 @@ def _elsewhere(pushes: LayerPushes | None, *, digests_only: bool, whole: bool) -
     return pushes.held if pushes and not whole else lambda _layers: frozenset()
 
 
-def _finished(done: Draft, making: Making, layer_format: LayerFormat, context: AssemblyContext) -> Assembled:
+def _finished(done: Draft, making: Making, layer_format: LayerFormat) -> Assembled:
     pins = list(done.in_base)
     records = []
     made = set()
@@ -134,8 +135,7 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat, context: A
             record = making.records[key].result()
             made.add(layer.id)
         else:
-            known = context.records.layer(key)
-            record = LayerRecord(packed=done.known[layer.id]) if not known or layer.id in done.unrecorded else known
+            record = done.known[layer.id]
         records.append(record)
         packed = record.packed
         pins.append(ImageLayerPin(id=layer.id, key=key, diff_id=packed.diff_id, blob=packed.blob(layer_format)))
@@ -176,7 +176,11 @@ def _missing_libraries(records: Sequence[LayerRecord], done: Draft) -> tuple[str
     Raises:
         VerificationFailed: Some of them belong to known OS packages that the spec does not request.
     """
-    here = provided(done.ingredients.base.members()) | {name for record in records for name in record.brings}
+    here = {name for record in records for name in record.brings}
+    if not any(
+        layer.kind is LayerKind.BASE and record.brings for layer, record in zip(done.layers, records, strict=True)
+    ):
+        here |= provided(done.ingredients.base.members())
     missing = sorted({name for record in records for name in record.needs} - here - {*_FROM_OUTSIDE})
     packages = {name: PACKAGES.get(name, "") for name in missing}
     known = {name: package for name, package in packages.items() if package}

@@ -25,8 +25,8 @@ from envbuilder.oci.images import AssembledImage
 class ContextOfSources(Protocol):
     """Returns what images are assembled with."""
 
-    def __call__(self, sources: Sources, *, jobs: int, offline: bool) -> AssemblyContext:
-        """Return a context that fetches from these sources."""
+    def __call__(self, sources: Sources, options: BuildOptions, names: Sequence[str]) -> AssemblyContext:
+        """Return a context that fetches from these sources; `names` are those of the images."""
         ...
 
 
@@ -62,11 +62,11 @@ class AssembleBuilder:
     def _built_together(
         self, sources: Sources, requests: Sequence[ImageRequest], options: BuildOptions, listener: Listener
     ) -> dict[ImageRequest, BuiltImage]:
-        context = self.context(sources, jobs=options.jobs, offline=options.offline)
+        context = self.context(sources, options, [name for request in requests for name in request.names])
         told = _one_at_a_time(listener)
         with ExitStack() as stack:
             pushes = [
-                stack.enter_context(self.delivery.registry.pushes(request.names if options.push else (), told))
+                stack.enter_context(self.delivery.registry.pushes(request.names if options.push else (), sources, told))
                 for request in requests
             ]
             assembly = assemble(

@@ -11,6 +11,7 @@ from typing import Protocol
 from envbuilder.image.builder import Delivered
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.layers.ports import LayerPushes
+from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.archive import write_archive
 from envbuilder.oci.layout.directory import write_layout
@@ -51,8 +52,11 @@ class ImagePushes(LayerPushes, Protocol):
 class ImageRegistry(Protocol):
     """Registries that take images."""
 
-    def pushes(self, names: Sequence[str], listener: Listener) -> AbstractContextManager[ImagePushes]:
-        """Begin to push an image under some names, which may be none; its layers may not be made yet."""
+    def pushes(self, names: Sequence[str], sources: Sources, listener: Listener) -> AbstractContextManager[ImagePushes]:
+        """Begin to push an image under some names, which may be none; its layers may not be made yet.
+
+        Layers in a layer cache of the sources are mounted where the registry is the same.
+        """
         ...
 
 

@@ -14,6 +14,7 @@ from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import OwnFile, Sources, Spec
 
 _SHOWN = 5
+_LAYERS = "layers: those that {} has by their keys are not made here, and their content is not compared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Origins:
         debian: Archives of Debian.
         ubuntu: Archives of Ubuntu.
         registry: Registry of the base image; empty for the one in its name.
+        layers: Layer caches; empty for none.
         bundle: Bundle that is used before all of these, and its signature; empty without a bundle.
         offline: True if nothing is fetched.
     """
@@ -33,6 +35,7 @@ class Origins:
     debian: str
     ubuntu: str
     registry: str
+    layers: str = ""
     bundle: str = ""
     offline: bool = False
 
@@ -69,6 +72,8 @@ def trusted_by_spec(spec: Spec, origins: Origins, *, index_is_default: bool) -> 
     said.extend(_mirrors(spec.sources, origins))
     if spec.sources.registry_mirror:
         said.append(f"registry: {origins.registry}")
+    if spec.sources.layer_caches:
+        said.append(_LAYERS.format(origins.layers))
     said += [f"archives of {name}: from {place}" for name, place in spec.sources.publishers]
     if spec.sources.accept_nvidia_eula:
         said.append("license: the spec or the command line accepts NVIDIA's license for you")
@@ -111,6 +116,8 @@ class Told:
 
 
 def _sources(lock: Lock, origins: Origins) -> Iterator[str]:
+    if origins.layers and not origins.offline:
+        yield _LAYERS.format(origins.layers)
     if origins.bundle:
         yield f"bundle: {origins.bundle}"
         if not origins.offline:

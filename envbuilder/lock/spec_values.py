@@ -13,7 +13,7 @@ from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
 from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
 from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
-from envbuilder.core.references import registry_address
+from envbuilder.core.references import ImageRef, registry_address
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
 from envbuilder.lock.publisher_places import publisher_name, publisher_place
@@ -56,6 +56,22 @@ def addresses(value: object) -> tuple[str, ...]:
     if not all(isinstance(each, str) and each for each in several):
         raise ValueError("must be an address, or a list of addresses")
     return tuple(several)
+
+
+def layer_caches(value: object) -> tuple[str, ...]:
+    """Return one repository of a registry, or several, as a tuple.
+
+    Raises:
+        ValueError: One of them is not `HOST/NAME`. The message does not repeat credentials.
+    """
+    found = addresses(value)
+    for text in found:
+        if "@" in text:
+            raise ValueError("must be REGISTRY/REPOSITORY without credentials: `docker login HOST` stores them")
+        reference = ImageRef.parse(text)
+        if reference.repository != text or reference.with_registry() != reference:
+            raise ValueError(f"{text!r} is not a repository: must be REGISTRY/REPOSITORY without a tag")
+    return found
 
 
 AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an ordinary user")]
@@ -107,6 +123,7 @@ class Sources:
         ubuntu_allow_expired: See there.
         index: Address of a package index; empty for uv's own configuration.
         python_archives: Interpreter archives that the user names, as paths.
+        layer_caches: Repositories, as `HOST/NAME`, whose statements about layers are believed; in order.
         publishers: Where archives of vendors come from instead of their publishers: pairs of a publisher's id, or
             `*` for every other one, and a base URL or a directory; sorted.
         accept_nvidia_eula: Whether the user accepts NVIDIA's license of the libraries in those archives.
@@ -121,6 +138,7 @@ class Sources:
     ubuntu_allow_expired: bool = False
     index: str = ""
     python_archives: tuple[str, ...] = ()
+    layer_caches: Annotated[tuple[str, ...], At("layer_cache"), Parsed(layer_caches, of=object)] = ()
     publishers: Places = ()
     accept_nvidia_eula: Annotated[bool, Omitted()] = False
 

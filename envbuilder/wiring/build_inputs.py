@@ -40,6 +40,7 @@ from envbuilder.oci.registry.push import Push
 from envbuilder.oci.registry.pushes import Pushes
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
+from envbuilder.wiring.layer_caches import caches_to_read
 from envbuilder.wiring.mirrors import mirrors
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
@@ -174,13 +175,14 @@ class Registries:
     session: Session
 
     @contextmanager
-    def pushes(self, names: Sequence[str], listener: Listener) -> Iterator[Pushes]:
+    def pushes(self, names: Sequence[str], sources: Sources, listener: Listener) -> Iterator[Pushes]:
         """See `ImageRegistry.pushes`."""
         records, references = self.session.records, [ImageRef.parse(name) for name in names]
+        caches = caches_to_read(self.session.settings, sources)
         with registry_client(self.session.settings)() as client:
 
             def begin(reference: ImageRef) -> Push:
-                known = records.pushed(reference.repository.partition("/")[0])
+                known = (*caches, *records.pushed(reference.repository.partition("/")[0]))
                 return Push(client, reference, self.session.store, mount_from=known, listener=listener)
 
             yield Pushes(references, begin)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.image.container_engine import Listener
+from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import AssembledImage, Descriptor
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult
@@ -38,7 +39,7 @@ class FakeRegistry:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def pushes(self, names: Sequence[str], listener: Listener) -> Iterator[FakePushes]:  # noqa: ARG002  the port names it
+    def pushes(self, names: Sequence[str], sources: Sources, listener: Listener) -> Iterator[FakePushes]:  # noqa: ARG002  the port names it
         yield FakePushes(registry=self, names=tuple(names))
 
 

@@ -11,8 +11,8 @@ from typing import TypeAlias
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.image.layers.layer_writer import Packed
-from envbuilder.image.layers.ports import AssemblyContext
-from envbuilder.image.layers.records import Records
+from envbuilder.image.layers.ports import AssemblyContext, LayerCache
+from envbuilder.image.layers.records import LayerRecord, Records
 from envbuilder.image.plan.keys import layer_key, python_key
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
@@ -36,8 +36,9 @@ class Draft:
         plan: Its plan.
         ingredients: The inputs of its layers.
         keys: Key by layer id.
-        known: Known layers, by layer id; unknown ones are left out.
+        known: Records of the known layers, by layer id; unknown ones are left out.
         unrecorded: Ids of the layers that only the lock knows, so that their libraries are unknown.
+        cached: Ids of the layers that only the cache knows.
         in_base: Layers that the base already contains.
         elsewhere: Digests of known layers that are neither needed in the store nor made.
     """
@@ -45,8 +46,9 @@ class Draft:
     plan: Plan
     ingredients: Ingredients
     keys: dict[str, str]
-    known: dict[str, Packed]
+    known: dict[str, LayerRecord]
     unrecorded: frozenset[str]
+    cached: frozenset[str]
     in_base: tuple[ImageLayerPin, ...]
     elsewhere: frozenset[str]
 
@@ -65,11 +67,30 @@ class Draft:
         return tuple(
             layer
             for layer in self.layers
-            if layer.id not in self.known or not self._is_elsewhere_or_there(self.known[layer.id], store)
+            if layer.id not in self.known or not self._is_elsewhere_or_there(layer.id, store)
         )
 
-    def _is_elsewhere_or_there(self, layer: Packed, store: Store) -> bool:
-        return layer.digest in self.elsewhere or store.has(layer.digest, layer.size)
+    def to_pull(self, store: Store) -> tuple[Packed, ...]:
+        """Return the known layers that are needed in the store and missing there."""
+        return tuple(
+            self.known[layer.id].packed
+            for layer in self.layers
+            if layer.id in self.known and not self._is_elsewhere_or_there(layer.id, store)
+        )
+
+    def forget_missing(self, store: Store) -> None:
+        """Forget layers that only the cache knows and that it did not give: they are made, whatever it stated."""
+        for layer in self.cached:
+            if not self._is_elsewhere_or_there(layer, store):
+                del self.known[layer]
+
+    def is_confirmed(self, layer: Layer) -> bool:
+        """Return True if a layer is known by more than a statement of the lock."""
+        return layer.id in self.known and layer.id not in self.unrecorded
+
+    def _is_elsewhere_or_there(self, layer: str, store: Store) -> bool:
+        packed = self.known[layer].packed
+        return packed.digest in self.elsewhere or store.has(packed.digest, packed.size)
 
     def base_is_missing(self, store: Store) -> bool:
         """Return True if layers of the base have to be fetched."""
@@ -124,13 +145,18 @@ def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work:
     held = (digest(lock), probe.sha256 if probe else "", *([hook.sha256] if hook else []))
     keys = {layer.id: layer_key(planned, layer, layer_format, image_inputs=held) for layer in planned.layers}
     recorded = _recorded(keys, context.records)
-    known = recorded | _pinned(lock.image, layer_format, keys)
-    blobs = [layer.blob(layer_format) for layer in known.values()] + [layer.blob for layer in in_base]
+    pinned = _pinned(lock.image, layer_format, keys)
+    unrecorded = {layer: record for layer, record in pinned.items() if _packed(recorded.get(layer)) != record.packed}
+    known = recorded | unrecorded
+    cached = _cached(planned, {layer: key for layer, key in keys.items() if layer not in known}, in_base, context.cache)
+    known |= cached
+    blobs = [record.packed.blob(layer_format) for record in known.values()] + [layer.blob for layer in in_base]
     return Draft(
         plan=planned,
         keys=keys,
         known=known,
-        unrecorded=frozenset(layer for layer in known if recorded.get(layer) != known[layer]),
+        unrecorded=frozenset(unrecorded),
+        cached=frozenset(cached),
         in_base=in_base,
         elsewhere=elsewhere([blob for blob in dict.fromkeys(blobs) if not context.store.has(blob.digest, blob.size)]),
         ingredients=Ingredients(
@@ -149,13 +175,17 @@ def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work:
     )
 
 
-def _recorded(keys: Mapping[str, str], records: Records) -> dict[str, Packed]:
+def _packed(record: LayerRecord | None) -> Packed | None:
+    return record.packed if record else None
+
+
+def _recorded(keys: Mapping[str, str], records: Records) -> dict[str, LayerRecord]:
     """Return the layers that this store knows, by layer id."""
     found = {layer: records.layer(key) for layer, key in keys.items()}
-    return {layer: record.packed for layer, record in found.items() if record}
+    return {layer: record for layer, record in found.items() if record}
 
 
-def _pinned(pinned: ImagePin | None, layer_format: LayerFormat, keys: Mapping[str, str]) -> dict[str, Packed]:
+def _pinned(pinned: ImagePin | None, layer_format: LayerFormat, keys: Mapping[str, str]) -> dict[str, LayerRecord]:
     """Return the layers that the lock knows, by layer id."""
     if pinned is None or pinned.format is not layer_format:
         return {}
@@ -163,4 +193,15 @@ def _pinned(pinned: ImagePin | None, layer_format: LayerFormat, keys: Mapping[st
         layer.key: Packed(digest=layer.blob.digest, size=layer.blob.size, diff_id=layer.diff_id)
         for layer in pinned.layers
     }
-    return {layer: by_key[key] for layer, key in keys.items() if key in by_key}
+    return {layer: LayerRecord(packed=by_key[key]) for layer, key in keys.items() if key in by_key}
+
+
+def _cached(
+    planned: Plan, keys: Mapping[str, str], in_base: Sequence[ImageLayerPin], cache: LayerCache
+) -> dict[str, LayerRecord]:
+    """Return the layers that the cache knows, by layer id; those of a registry image as base have no key."""
+    asked = [
+        layer.id for layer in planned.layers if layer.id in keys and not (in_base and layer.kind is LayerKind.BASE)
+    ]
+    found = cache.find(list(dict.fromkeys(keys[layer] for layer in asked))) if asked else {}
+    return {layer: found[keys[layer]] for layer in asked if keys[layer] in found}

@@ -10,17 +10,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from envbuilder.core.errors import EnvbuilderError, VerificationFailed
+from envbuilder.image.base.provided_libraries import provided
 from envbuilder.image.builds import BuildEvent, BuildStep, StepFinished, StepStarted
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.layers.build_state import Draft
-from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.make import Task, make_layer
 from envbuilder.image.layers.ports import AssemblyContext, LayerPushes
 from envbuilder.image.layers.records import LayerRecord
+from envbuilder.image.plan.plan import Layer, LayerKind
 from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import ImageLayerPin, LayerFormat
+from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.transfers import Transfer
 
 _CONNECTIONS = 6
@@ -106,6 +108,16 @@ class Fetching:
         for file in self._places(list(pins.values()), drafts):
             self._futures[file.sha256] = pool.submit(self._fetch, file, total)
 
+    def pull(self, draft: Draft, layer_format: LayerFormat) -> None:
+        """Fetch the known layers of an image that are missing from the store, as far as the cache has them."""
+        blobs = [layer.blob(layer_format) for layer in draft.to_pull(self.context.store)]
+        held = self.context.cache.held(blobs) if blobs else frozenset()
+        if held:
+            wanted = [blob for blob in blobs if blob.digest in held]
+            with self.journal.step(f"layers from the cache: {len(wanted)}"):
+                self.context.cache.pull(wanted, self._pulled(sum(blob.size for blob in wanted)))
+        draft.forget_missing(self.context.store)
+
     def order_base(self, draft: Draft) -> None:
         """Start to fetch the layers of the base, if some are missing."""
         if draft.base_is_missing(self.context.store) and draft.lock.base.digest not in self._futures:
@@ -150,6 +162,14 @@ class Fetching:
         self.context.archives.files.fetch(pin, self._progress_of(pin.sha256, total))
         self.bytes = sum(self._progress.values())
 
+    def _pulled(self, total: int) -> Callable[[Transfer], None]:
+        def listen(transfer: Transfer) -> None:
+            self._progress[transfer.item] = transfer.current
+            self.bytes = sum(self._progress.values())
+            self.journal.tell(Transfer(item="pulled", current=self.bytes, total=total))
+
+        return listen
+
     def _progress_of(self, sha256: str, total: int) -> Callable[[int, int], None]:
         def progress(done: int, _all: int) -> None:
             self._progress[sha256] = done
@@ -187,22 +207,27 @@ class Making:
                     layer=layer,
                     ingredients=draft.ingredients,
                     format=layer_format,
-                    expected=draft.known.get(layer.id),
+                    expected=draft.known[layer.id].packed if layer.id in draft.known else None,
                     jobs=self.context.jobs,
                 )
                 self.records[key] = self._pool.submit(self._make, key, task, draft.waits_for(layer))
 
-    def order_pushes(self, draft: Draft, layer_format: LayerFormat, pushes: LayerPushes) -> None:
-        """Start to send the layers of an image, each as soon as it is in the store; after an error, stop them."""
+    def order_sends(self, draft: Draft, layer_format: LayerFormat, pushes: LayerPushes | None) -> None:
+        """Start to send the layers of an image, each as soon as it is in the store; after an error, stop them.
+
+        Args:
+            draft: The image.
+            layer_format: Format of its layers.
+            pushes: Registries that receive them; None for the cache only.
+        """
         assert self._pool is not None  # noqa: S101  made above
         # Runs before the pool is closed, which waits for its threads.
-        self.stack.push(lambda kind, _error, _traceback: pushes.stop() if kind else None)
+        self.stack.push(lambda kind, _error, _traceback: self._stop(pushes) if kind else None)
         for layer in draft.layers:
-            known, made = draft.known.get(layer.id), self.records.get(draft.keys[layer.id])
-            if made or (known and known.digest not in draft.elsewhere):
-                self._sends.append(self._pool.submit(_send_made, pushes, layer.id, made, known, layer_format))
+            made = self.records.get(draft.keys[layer.id])
+            self._sends.append(self._pool.submit(self._send, draft, layer, made, layer_format, pushes))
         for pin in draft.in_base:
-            if pin.blob.digest not in draft.elsewhere:
+            if pushes and pin.blob.digest not in draft.elsewhere:
                 self._sends.append(self._pool.submit(self._send_of_base, pushes, pin, draft.lock.base.digest))
 
     def settle(self) -> None:
@@ -212,6 +237,26 @@ class Making:
         for future in futures:
             if future.done():
                 future.result()
+
+    def _stop(self, pushes: LayerPushes | None) -> None:
+        self.context.cache.stop()
+        if pushes:
+            pushes.stop()
+
+    def _send(
+        self,
+        draft: Draft,
+        layer: Layer,
+        made: Future[LayerRecord] | None,
+        layer_format: LayerFormat,
+        pushes: LayerPushes | None,
+    ) -> None:
+        record = made.result() if made else draft.known[layer.id]
+        if pushes and record.packed.digest not in draft.elsewhere:
+            pushes.send(layer.id, record.packed.blob(layer_format))
+        # A statement of a lock alone must not become one of a cache that others believe.
+        if made or draft.is_confirmed(layer):
+            self.context.cache.keep(draft.keys[layer.id], record, layer_format)
 
     def _send_of_base(self, pushes: LayerPushes, layer: ImageLayerPin, base: str) -> None:
         self.fetching.wait([base])
@@ -224,17 +269,16 @@ class Making:
             if known and self.context.store.has(known.packed.digest) and task.expected in {None, known.packed}:
                 return known  # Another process made it meanwhile.
             with self.journal.step(task.layer.title):
-                record = _named(task)
+                record = _with_libraries(_named(task), task)
             self.context.records.keep_layer(key, record)
             return record
 
 
-def _send_made(
-    pushes: LayerPushes, item: str, made: Future[LayerRecord] | None, known: Packed | None, layer_format: LayerFormat
-) -> None:
-    packed = made.result().packed if made else known
-    if packed:
-        pushes.send(item, packed.blob(layer_format))
+def _with_libraries(record: LayerRecord, task: Task) -> LayerRecord:
+    """Return the record of a base with the names of its libraries, so that comparing them does not need the base."""
+    if task.layer.kind is not LayerKind.BASE:
+        return record
+    return replace(record, brings=tuple(sorted(provided(of_tar(task.ingredients.base.tar())))))
 
 
 def _named(task: Task) -> LayerRecord:

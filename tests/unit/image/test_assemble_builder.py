@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from envbuilder.image.assemble_builder import AssembleBuilder
 from envbuilder.image.builder import BuildOptions, BuiltImage, ImageRequest
 from envbuilder.image.builds import BuildEvent, StepFinished
 from envbuilder.image.deliver import Delivery
-from envbuilder.image.layers.ports import AssemblyContext
+from envbuilder.image.layers.ports import AssemblyContext, LayerCache, NoLayerCache
 from envbuilder.image.layers.records import Records
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
@@ -32,12 +34,13 @@ class Bench:
         self.store = Store(folder=folder / "here" / "store")
         self.records = Records(store=self.store)
         self.registry = FakeRegistry(store=self.store)
-        self.asked: list[tuple[Sources, int, bool]] = []
+        self.asked: list[tuple[Sources, BuildOptions, tuple[str, ...]]] = []
+        self.cache: LayerCache = NoLayerCache()
         self.kept: list[Lock] = []
 
-    def context(self, sources: Sources, *, jobs: int, offline: bool) -> AssemblyContext:
-        self.asked.append((sources, jobs, offline))
-        return self.world.ports("here")
+    def context(self, sources: Sources, options: BuildOptions, names: Sequence[str]) -> AssemblyContext:
+        self.asked.append((sources, options, tuple(names)))
+        return replace(self.world.ports("here"), cache=self.cache)
 
     def builder(self) -> AssembleBuilder:
         delivery = Delivery(
@@ -86,11 +89,12 @@ def test_images_with_the_same_sources_share_a_run_and_come_in_their_order(bench:
         request(locks[1], "b:1", sources=mirror),
         request(locks[2], "c:1"),
     ]
-    images = bench.builder().build(requests, BuildOptions(jobs=2, offline=True), lambda _event: None)
+    options = BuildOptions(jobs=2, offline=True)
+    images = bench.builder().build(requests, options, lambda _event: None)
     assert [image.names[0] for image in images] == ["a:1", "b:1", "c:1"]
     assert images[0].run == images[2].run
     assert images[0].run != images[1].run
-    assert bench.asked == [(Sources(), 2, True), (mirror, 2, True)]
+    assert bench.asked == [(Sources(), options, ("a:1", "c:1")), (mirror, options, ("b:1",))]
     assert [layer.id for layer in images[1].layers if layer.made] == ["own", "image"]
 
 

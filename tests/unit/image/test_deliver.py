@@ -11,6 +11,7 @@ import pytest
 from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
 from envbuilder.image.builder import Delivered
 from envbuilder.image.deliver import Delivery, Destinations
+from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.store import Store
 from tests.fakes.engine import FakeEngine
@@ -33,7 +34,7 @@ class Outside:
         delivery = Delivery(
             store=self.store, engine=self.engine, registry=self.registry, search_path="", sandbox=no_sandbox
         )
-        with self.registry.pushes(push, lambda _event: None) as pushes:
+        with self.registry.pushes(push, Sources(), lambda _event: None) as pushes:
             return delivery.deliver(made, wanted, pushes)
 
 
