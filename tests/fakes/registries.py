@@ -27,6 +27,7 @@ class FakeRegistry:
         refused: Item whose upload is refused; empty for none.
         stopped: Whether the uploads were stopped.
         on_send: Called before each upload.
+        on_stop: Called when the uploads are stopped.
     """
 
     store: Store
@@ -36,6 +37,7 @@ class FakeRegistry:
     refused: str = ""
     stopped: bool = False
     on_send: Callable[[str], None] = lambda _item: None
+    on_stop: Callable[[], None] = lambda: None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -73,6 +75,7 @@ class FakePushes:
 
     def stop(self) -> None:
         self.registry.stopped = True
+        self.registry.on_stop()
 
     def finish(self, image: AssembledImage) -> tuple[PushResult, ...]:
         for layer in image.layers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -190,6 +190,7 @@ class Making:
     _sends: list[Future[None]] = field(default_factory=list)
     _pool: ThreadPoolExecutor | None = None
     _slots: threading.Semaphore = field(default_factory=threading.Semaphore)
+    _stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="layer")
@@ -239,6 +240,7 @@ class Making:
                 future.result()
 
     def _stop(self, pushes: LayerPushes | None) -> None:
+        self._stopped.set()
         self.context.cache.stop()
         if pushes:
             pushes.stop()
@@ -265,6 +267,8 @@ class Making:
     def _make(self, key: str, task: Task, files: Iterable[str]) -> LayerRecord:
         self.fetching.wait(files)
         with self._slots, self.context.store.only_one(f"layer-{key.removeprefix('sha256:')}"):
+            if self._stopped.is_set():
+                raise CancelledError
             known = self.context.records.layer(key)
             if known and self.context.store.has(known.packed.digest) and task.expected in {None, known.packed}:
                 return known  # Another process made it meanwhile.

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import BinaryIO, TypeVar
 
-from envbuilder.core.errors import UsageError, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import AssembledImage, Descriptor, Document
 from envbuilder.oci.registry import referrers
@@ -103,14 +103,18 @@ class Push:
         found = self._repository.manifest(tag)
         if found and found.descriptor.digest == manifest.descriptor.digest:
             return
-        # One at a time: a registry that writes the link to a blob again may not find the blob for a moment, and refuse
-        # a manifest with it (docker-registry 2.8 with files, measured 2026-11-22).
+        # While a registry writes the link to a blob again, it may refuse manifests with that blob (docker-registry 2.8
+        # with files, measured 2026-11-22). So documents are sent by one thread, and another builder is waited for.
         with self._documents:
             for document in documents:
                 if document.descriptor.digest not in self._present:
                     self._bring(_in_memory(document))
                     self._present.add(document.descriptor.digest)
-        _put_verified(self._repository, manifest, tag)
+        try:
+            _put_verified(self._repository, manifest, tag)
+        except SourceUnreachable:
+            self._repository.pacing.wait(1)
+            _put_verified(self._repository, manifest, tag)
 
     def stop(self) -> None:
         """Cancel all uploads at their next report."""

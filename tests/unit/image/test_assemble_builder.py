@@ -13,7 +13,7 @@ import pytest
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.image.assemble_builder import AssembleBuilder
 from envbuilder.image.builder import BuildOptions, BuiltImage, ImageRequest
-from envbuilder.image.builds import BuildEvent, StepFinished
+from envbuilder.image.builds import BuildEvent, StepFinished, StepStarted
 from envbuilder.image.deliver import Delivery
 from envbuilder.image.layers.ports import AssemblyContext, LayerCache, NoLayerCache
 from envbuilder.image.layers.records import Records
@@ -190,11 +190,21 @@ def test_a_refused_upload_ends_the_build_and_nothing_is_tagged(bench: Bench) -> 
     assert not list(bench.records.images())
 
 
-def test_an_interrupted_build_tags_nothing_and_stops_its_uploads(bench: Bench) -> None:
+def test_an_interrupted_build_tags_nothing_stops_its_uploads_and_begins_no_further_layer(bench: Bench) -> None:
+    interrupted, stopped = threading.Event(), threading.Event()
+    bench.registry.on_stop = stopped.set
+    begun: list[str] = []
+
     def listen(event: BuildEvent) -> None:
+        if isinstance(event, StepStarted):
+            begun.append(event.step)
+            require(not interrupted.is_set() or stopped.wait(30))
         if isinstance(event, StepFinished):
+            interrupted.set()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         bench.builder().build([request(bench.world.lock(), NAME)], BuildOptions(push=True), listen)
     assert (bench.registry.tags, bench.registry.stopped) == ({}, True)
+    # The downloads, two layers at once, and one that began before the interruption was seen.
+    assert len(begun) <= 4

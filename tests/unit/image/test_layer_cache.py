@@ -261,6 +261,13 @@ def test_two_builders_of_one_layer_write_the_same_entry(team: Team) -> None:
     assert team.said == []
 
 
+def test_an_entry_that_is_refused_while_another_builder_writes_its_blob_is_written_again(team: Team) -> None:
+    team.registry.faults = [Fault(match="PUT .*/manifests/layer-", status=400)]
+    image = one(team.world.lock(), team.machine("first", read=(), write="cache"))
+    assert team.entries() == {entry_tag(layer.key) for layer in image.image.layers}
+    assert team.said == []
+
+
 def test_an_upload_that_is_killed_leaves_no_entry_and_the_next_build_adds_it(team: Team) -> None:
     team.registry.faults = [Fault(match="PATCH ", reset_after=1, times=999)]
     image = one(team.world.lock(), team.machine("first", read=(), write="cache"))
