@@ -11,6 +11,7 @@ from hypothesis import settings
 
 GOLDEN = Path(__file__).parent / "golden"
 _OPTION = "--update-golden"
+_LONGEST_ID = 100
 
 # A machine that is busy with something else is no reason to fail.
 settings.register_profile("house", deadline=None, max_examples=20)
@@ -30,6 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption(_OPTION) and os.environ.get("CI"):
         raise pytest.UsageError(f"{_OPTION} is refused in CI: golden files are reviewed by a person")
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Keep ids short: pytest passes the running test's id on in the environment, where Linux allows 128 KiB."""
+    if isinstance(val, str | bytes) and len(val) > _LONGEST_ID:
+        return f"{argname}-of-{len(val)}"
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)

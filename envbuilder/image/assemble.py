@@ -15,6 +15,7 @@ from envbuilder.image.container_engine import Listener
 from envbuilder.image.layers.build_state import Draft, Elsewhere, draft
 from envbuilder.image.layers.compression import packer_of
 from envbuilder.image.layers.image_documents import image_of, pin_of
+from envbuilder.image.layers.make import clashes_between_packages
 from envbuilder.image.layers.ports import AssemblyContext, LayerPushes
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.layers.schedule import Fetching, Journal, Making
@@ -141,7 +142,8 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat) -> Assembl
         pins.append(ImageLayerPin(id=layer.id, key=key, diff_id=packed.diff_id, blob=packed.blob(layer_format)))
     image = image_of(done.plan, pins, done.ingredients.base.config, packer=packer_of(layer_format))
     _compare(done.lock, image, layer_format)
-    notes = tuple(dict.fromkeys(note for record in records for note in record.notes))
+    clashes = clashes_between_packages(done.plan, done.ingredients)
+    notes = tuple(dict.fromkeys((*clashes, *(note for record in records for note in record.notes))))
     # Of layers that only the lock knows, the libraries are unknown; they were compared when it was written.
     is_compared = done.lock.image is not None and (not made or bool(done.unrecorded - made))
     missing = () if is_compared else _missing_libraries(records, done)

@@ -62,14 +62,14 @@ class FakePushes:
 
     def send(self, item: str, layer: Descriptor) -> None:
         there = self.registry
-        if not self.names or layer.digest in there.blobs:
-            return
-        there.on_send(item)
-        if item == there.refused:
-            raise SourceUnreachable(f"{item} is refused", hint="ask its operator")
-        if not there.store.has(layer.digest, layer.size):
-            raise VerificationFailed(f"{item} is not in the store")
         with there.lock:
+            if not self.names or layer.digest in there.blobs:
+                return
+            there.on_send(item)
+            if item == there.refused:
+                raise SourceUnreachable(f"{item} is refused", hint="ask its operator")
+            if not there.store.has(layer.digest, layer.size):
+                raise VerificationFailed(f"{item} is not in the store")
             there.blobs.add(layer.digest)
             there.sent.append(item)
 

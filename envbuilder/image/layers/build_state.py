@@ -25,8 +25,6 @@ from envbuilder.oci.store import Store
 Elsewhere: TypeAlias = Callable[[Sequence[Descriptor]], frozenset[str]]
 """Returns which of some layers, by digest, are neither needed in the store nor made."""
 
-_SHARED = (LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
-
 
 @dataclass(kw_only=True)
 class Draft:
@@ -102,7 +100,7 @@ class Draft:
         """Return the files that a layer is made from."""
         match layer.kind:
             case LayerKind.BYTECODE:
-                pins = tuple(pin for each in self.plan.of(*_SHARED) for pin in each.packages)
+                pins = layer.compiled
             case LayerKind.LINKS:
                 pins = self.lock.group(PackageGroup.CUDA)
             case _:

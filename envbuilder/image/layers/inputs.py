@@ -165,6 +165,10 @@ class Ingredients:
                 self._wheels[pin.sha256] = wheel
             return self._wheels[pin.sha256]
 
+    def is_open(self, pin: PackagePin) -> bool:
+        """Return True if the wheel of a distribution was opened before."""
+        return pin.sha256 in self._wheels
+
     def file(self, file: OwnFile) -> Entry:
         """Return one of the user's own files at its path.
 

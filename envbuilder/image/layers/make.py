@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -25,7 +23,7 @@ from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.layers.vendor_libraries import library_entries, required
 from envbuilder.image.layers.wheels import brought, installed, scripts
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
-from envbuilder.lock.lock import PackageGroup
+from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.tar.members import Kind
 
@@ -118,7 +116,7 @@ def _interpreter(task: Task) -> LayerRecord:
         *venv_entries(own.home, own.series, own.lock.python.version.text),
         *account_entries(user, own.base_file("etc/passwd"), own.base_file("etc/group")),
     ]
-    with bytecode(_standard_library(own), own.python(), own.work) as compiled:
+    with bytecode(_standard_library(own), own.python(), own.work, task.jobs) as compiled:
         return task.write([*entries, *compiled], Packing.COMPRESSED)
 
 
@@ -152,7 +150,7 @@ def _own(task: Task) -> LayerRecord:
     entries = list(_installed(task, task.layer))
     for entry in entries:
         clashes.see(entry, own=True)
-    with bytecode(entries, task.ingredients.python(), task.ingredients.work) as compiled:
+    with bytecode(entries, task.ingredients.python(), task.ingredients.work, task.jobs) as compiled:
         return task.write([*entries, *compiled], Packing.MIXED, notes=clashes.notes[noted:])
 
 
@@ -173,9 +171,30 @@ def _below(task: Task) -> Iterator[tuple[Entry, bool]]:
     for layer in takewhile(lambda layer: layer != task.layer, task.plan.layers):
         for pin in layer.packages:
             if pin.is_wheel and own.store.has(f"sha256:{pin.sha256}"):
-                wheel = own.wheel(pin)
-                for entry in (*brought(wheel, own.prefix), *scripts(wheel, own.prefix)):
+                for entry in _content(own, pin):
                     yield entry, layer.kind is LayerKind.OWN
+
+
+def clashes_between_packages(plan: Plan, own: Ingredients) -> tuple[str, ...]:
+    """Return a note for each path that two packages of the environment contain with different content.
+
+    Only wheels that were opened to make a layer are compared: others would have to be read for it alone.
+
+    Raises:
+        VerificationFailed: A path is a file in one distribution and a directory in another.
+    """
+    clashes = Clashes(_sum)
+    for layer in plan.of(LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES):
+        for pin in filter(own.is_open, layer.packages):
+            for entry in _content(own, pin):
+                clashes.see(entry)
+    return tuple(clashes.notes)
+
+
+def _content(own: Ingredients, pin: PackagePin) -> Iterator[Entry]:
+    wheel = own.wheel(pin)
+    yield from brought(wheel, own.prefix)
+    yield from scripts(wheel, own.prefix)
 
 
 def _links(task: Task) -> LayerRecord:
@@ -185,27 +204,11 @@ def _links(task: Task) -> LayerRecord:
 
 
 def _bytecode(task: Task) -> LayerRecord:
-    """Compile each lower layer separately, several at a time; the higher layer wins, as in the image."""
     own = task.ingredients
-    clashes = Clashes(_sum)
-    sources = []
-    for layer in task.plan.of(LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES):
-        entries = list(_brought(task, layer))
-        for entry in entries:
-            clashes.see(entry)
-        sources.append([entry for entry in entries if entry.path.endswith(".py")])
-    with ExitStack() as stack, ThreadPoolExecutor(task.jobs) as pool:
-
-        def compiled(entries: list[Entry]) -> list[Entry]:
-            return stack.enter_context(bytecode(entries, own.python(), own.work))
-
-        parts = list(pool.map(compiled, sources))
-        return task.write((entry for part in parts for entry in part), Packing.COMPRESSED, notes=clashes.notes)
-
-
-def _brought(task: Task, layer: Layer) -> Iterator[Entry]:
-    for pin in layer.packages:
-        yield from brought(task.ingredients.wheel(pin), task.ingredients.prefix)
+    # Of two distributions with the same file the later one is in the image.
+    entries = {entry.path: entry for pin in task.layer.compiled for entry in brought(own.wheel(pin), own.prefix)}
+    with bytecode(entries.values(), own.python(), own.work, task.jobs) as compiled:
+        return task.write(compiled, Packing.COMPRESSED)
 
 
 def _files(task: Task) -> LayerRecord:

@@ -110,7 +110,8 @@ class Fetching:
 
     def pull(self, draft: Draft, layer_format: LayerFormat) -> None:
         """Fetch the known layers of an image that are missing from the store, as far as the cache has them."""
-        blobs = [layer.blob(layer_format) for layer in draft.to_pull(self.context.store)]
+        # Two layers may be equal, such as empty ones.
+        blobs = list(dict.fromkeys(layer.blob(layer_format) for layer in draft.to_pull(self.context.store)))
         held = self.context.cache.held(blobs) if blobs else frozenset()
         if held:
             wanted = [blob for blob in blobs if blob.digest in held]

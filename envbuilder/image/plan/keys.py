@@ -17,6 +17,9 @@ from envbuilder.oci.images import LayerFormat
 
 VERSION = 1
 
+_BYTECODE = {"bytecode": 2}
+"""Version of the bytecode that the same source and interpreter give: since 2, whatever was compiled before."""
+
 
 def layer_key(plan: Plan, layer: Layer, layer_format: LayerFormat, *, image_inputs: Iterable[str] = ()) -> str:
     """Return the key of one layer.
@@ -52,10 +55,8 @@ def _system(plan: Plan, _layer: Layer) -> dict[str, object]:
 
 def _interpreter(plan: Plan, _layer: Layer) -> dict[str, object]:
     lock = plan.lock
-    return _os(lock) | {
-        "python": [lock.python.version.text, lock.python.provider.value, lock.python.sha256],
-        "user": [lock.user.name, lock.user.uid, lock.user.gid],
-    }
+    python = [lock.python.version.text, lock.python.provider.value, lock.python.sha256]
+    return _os(lock) | _BYTECODE | {"python": python, "user": [lock.user.name, lock.user.uid, lock.user.gid]}
 
 
 def _libraries(_plan: Plan, layer: Layer) -> dict[str, object]:
@@ -73,7 +74,7 @@ def _libraries(_plan: Plan, layer: Layer) -> dict[str, object]:
 
 
 def _wheels(plan: Plan, layer: Layer) -> dict[str, object]:
-    return {"series": plan.lock.python.version.series, "files": _files(layer.packages)} | _tools(plan, (layer,))
+    return {"series": plan.lock.python.version.series, "files": _files(layer.packages)} | _tools(plan, layer.packages)
 
 
 def _links(plan: Plan, layer: Layer) -> dict[str, object]:
@@ -84,16 +85,16 @@ def _links(plan: Plan, layer: Layer) -> dict[str, object]:
     }
 
 
-def _bytecode(plan: Plan, _layer: Layer) -> dict[str, object]:
-    below = plan.of(LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
-    return _compiler(plan.lock) | {"files": [_files(each.packages) for each in below]} | _tools(plan, below)
+def _bytecode(plan: Plan, layer: Layer) -> dict[str, object]:
+    return _compiler(plan.lock) | _BYTECODE | {"files": _files(layer.compiled)} | _tools(plan, layer.compiled)
 
 
 def _own(plan: Plan, layer: Layer) -> dict[str, object]:
     # Without its own `allow:` another lock must not get the layer from the cache.
     allow = [path for path in plan.lock.allow if path.startswith(f"/{VENV}/")]
     allowed = {"allow": allow} if allow else {}
-    return _compiler(plan.lock) | {"files": _files(layer.packages)} | _tools(plan, (layer,)) | allowed
+    files = {"files": _files(layer.packages)}
+    return _compiler(plan.lock) | _BYTECODE | files | _tools(plan, layer.packages) | allowed
 
 
 def _own_files(plan: Plan, layer: Layer) -> dict[str, object]:
@@ -134,8 +135,8 @@ def _compiler(lock: Lock) -> dict[str, object]:
     return series | _os(lock)
 
 
-def _tools(plan: Plan, layers: Iterable[Layer]) -> dict[str, object]:
+def _tools(plan: Plan, pins: Iterable[PackagePin]) -> dict[str, object]:
     """Return the build tools of source distributions, if there are any."""
-    if not any(layer.builds_from_source for layer in layers):
+    if all(pin.is_wheel for pin in pins):
         return {}
     return {"tools": _files(plan.build_tools), "builder": _compiler(plan.lock)}

@@ -6,6 +6,7 @@ Rarely changed layers are lowest: a change of one own package affects the last l
 from __future__ import annotations
 
 import hashlib
+from itertools import accumulate
 
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core.image_layout import VENV
@@ -23,6 +24,10 @@ LABEL_SOURCES = "io.envbuilder.sources"
 
 HEAVY = 4 << 20
 """Size from which a distribution has a layer of its own, so that a change of another one does not affect it."""
+
+VERY_LARGE = 16 << 20
+"""Size from which the bytecode of a distribution has a layer of its own too. Each such layer takes another start of the
+interpreter, and wheels between 4 and 16 MiB have little bytecode: 0 to 0.9 MiB (TensorFlow 2.15, 2026-11-22)."""
 
 MOST_LAYERS = 64
 """Half of the maximum of engines (Docker 20.10: 125, measured), so that users can build on top."""
@@ -81,7 +86,7 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
     """
     heavy = _heavy(lock, MOST_LAYERS - below - _OTHER_KINDS - len(lock.archives))
     shared = (PackageGroup.CUDA, PackageGroup.FRAMEWORK, PackageGroup.PACKAGES)
-    small = tuple(pin for pin in lock.packages if pin.group in shared and pin not in heavy)
+    small = sorted((pin for pin in lock.packages if pin.group in shared and pin not in heavy), key=lambda pin: pin.name)
     own = tuple(pin for pin in lock.group(PackageGroup.OWN) if pin not in heavy)
     candidates = (
         Layer(kind=LayerKind.BASE, id="base", title=f"{lock.base.id}"),
@@ -95,7 +100,7 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
             kind=LayerKind.PACKAGES,
             id="packages",
             title="what TensorFlow needs, each below 4 MiB",
-            packages=tuple(sorted(small, key=lambda pin: pin.name)),
+            packages=tuple(small),
         ),
         Layer(
             kind=LayerKind.LINKS,
@@ -103,7 +108,7 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
             title="CUDA libraries where the loader looks",
             links=lock.cuda.links if lock.cuda else (),
         ),
-        Layer(kind=LayerKind.BYTECODE, id="bytecode", title="bytecode of the packages"),
+        *_bytecode(lock, heavy, tuple(small)),
         *_alone(lock, LayerKind.OWN, heavy),
         Layer(kind=LayerKind.OWN, id="own", title="own packages", packages=own),
         Layer(kind=LayerKind.FILES, id="files", title="own files", files=lock.files),
@@ -124,15 +129,49 @@ def _heavy(lock: Lock, room: int) -> frozenset[PackagePin]:
     framework = lock.group(PackageGroup.FRAMEWORK)
     others = (pin for pin in lock.packages if pin.group not in {PackageGroup.FRAMEWORK, PackageGroup.BUILD})
     large = sorted((pin for pin in others if pin.size >= HEAVY), key=lambda pin: (-pin.size, pin.name))
-    return frozenset((*framework, *large[: max(room - len(framework), 0)]))
+    ends = accumulate(_layers_of(pin) for pin in (*framework, *large))
+    return frozenset((*framework, *(pin for pin, end in zip((*framework, *large), ends, strict=True) if end <= room)))
+
+
+def _layers_of(pin: PackagePin) -> int:
+    """Return how many layers a large distribution has of its own."""
+    return 2 if _compiled_alone(pin) else 1
+
+
+def _compiled_alone(pin: PackagePin) -> bool:
+    return pin.group is PackageGroup.FRAMEWORK or (pin.group is PackageGroup.PACKAGES and pin.size >= VERY_LARGE)
+
+
+def _bytecode(lock: Lock, heavy: frozenset[PackagePin], small: tuple[PackagePin, ...]) -> tuple[Layer, ...]:
+    """Return the layers of bytecode, in the order of the layers that hold the sources.
+
+    So a later distribution with the same file replaces its bytecode too. CUDA libraries, which have hardly any Python,
+    are with the last ones; their files are below `nvidia/`.
+    """
+    kind = LayerKind.BYTECODE
+    shared = (LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
+    pins = [pin for group in shared for layer in _alone(lock, group, heavy) for pin in layer.packages]
+    rest = (*(pin for pin in pins if not _compiled_alone(pin)), *small)
+    return (
+        *(
+            Layer(kind=kind, id=f"{kind}.{pin.name}", title=f"bytecode of {pin.name} {pin.version}", compiled=(pin,))
+            for pin in pins
+            if _compiled_alone(pin)
+        ),
+        Layer(kind=kind, id=kind.value, title="bytecode of what TensorFlow needs", compiled=rest),
+    )
 
 
 def _alone(lock: Lock, kind: LayerKind, heavy: frozenset[PackagePin]) -> tuple[Layer, ...]:
-    """Return one layer for each large distribution of a group, by name, so that the order ignores versions."""
+    """Return one layer for each large distribution of a group.
+
+    They are in the order of their bytecode: those with a layer of bytecode first, each by name, so that the order
+    ignores versions.
+    """
     pins = (pin for pin in lock.group(_GROUP_OF[kind]) if pin in heavy)
     return tuple(
         Layer(kind=kind, id=f"{kind.value}.{pin.name}", title=f"{pin.name} {pin.version}", packages=(pin,))
-        for pin in sorted(pins, key=lambda pin: pin.name)
+        for pin in sorted(pins, key=lambda pin: (not _compiled_alone(pin), pin.name))
     )
 
 
@@ -147,7 +186,7 @@ def _is_needed(layer: Layer, lock: Lock) -> bool:
         case LayerKind.LINKS:
             return bool(lock.group(PackageGroup.CUDA))
         case LayerKind.BYTECODE:
-            return any(pin.group is not PackageGroup.BUILD for pin in lock.packages)
+            return bool(layer.compiled)
         case LayerKind.SYSTEM:
             return bool(layer.os_packages)
         case LayerKind.FILES:

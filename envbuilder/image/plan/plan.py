@@ -16,8 +16,9 @@ class LayerKind(StrEnum):
 
     `libraries` layers hold the libraries of one vendor archive each; `cuda` and `framework` layers one distribution
     each; `packages` layers one large distribution each, and the last of them everything that is small; `links` second
-    names for libraries; `bytecode` that of everything below; `own` layers one large own distribution each, and the last
-    of them the small ones; `files` own files; `image` the lock and the probe.
+    names for libraries; `bytecode` layers that of one very large distribution below each, and the last of them that of
+    all others; `own` layers one large own distribution each, and the last of them the small ones; `files` own
+    files; `image` the lock and the probe.
     """
 
     BASE = "base"
@@ -47,6 +48,7 @@ class Layer:
         links: Second names for CUDA libraries.
         files: Own files, sorted by path.
         archives: Vendor archives: one for a layer of libraries, none for any other.
+        compiled: Python distributions of lower layers whose bytecode this layer holds, in the order of their layers.
     """
 
     kind: LayerKind
@@ -57,6 +59,7 @@ class Layer:
     links: tuple[LibraryLink, ...] = ()
     files: tuple[OwnFile, ...] = ()
     archives: tuple[ArchivePin, ...] = ()
+    compiled: tuple[PackagePin, ...] = ()
 
     @property
     def builds_from_source(self) -> bool:

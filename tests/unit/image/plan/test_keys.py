@@ -25,7 +25,8 @@ from tests.unit.lock.locks import LOCKS
 LOCK = good_lock()
 OTHER = "cd" * 32
 Change = Callable[[Lock], Lock]
-ALL = {"base", "system", "interpreter", "framework.tensorflow-gpu", "packages", "links", "bytecode", "own", "image"}
+BYTECODE = {"bytecode.tensorflow-gpu", "bytecode"}
+ALL = {"base", "system", "interpreter", "framework.tensorflow-gpu", "packages", "links", *BYTECODE, "own", "image"}
 FROM_OS = replace(LOCK, python=PythonPin(version=Release("3.8"), provider=PythonProvider.OS))
 
 
@@ -85,10 +86,12 @@ def with_links(lock: Lock) -> Lock:
         pytest.param(lambda lock: replace(lock, allow=("/usr/bin/sudo",)), {"system"}, id="program of the system"),
         pytest.param(lambda lock: replace(lock, allow=("/opt/venv/bin/env",)), {"own"}, id="file of an own package"),
         pytest.param(lambda lock: replace(lock, user=replace(lock.user, uid=77)), {"interpreter"}, id="account"),
-        pytest.param(with_archive, {"interpreter", "bytecode", "own"}, id="interpreter"),
+        pytest.param(with_archive, {"interpreter", *BYTECODE, "own"}, id="interpreter"),
         pytest.param(with_series, ALL - {"base", "system", "image"}, id="series"),
         pytest.param(
-            with_pin("tensorflow-gpu", sha256=OTHER), {"framework.tensorflow-gpu", "bytecode"}, id="framework"
+            with_pin("tensorflow-gpu", sha256=OTHER),
+            {"framework.tensorflow-gpu", "bytecode.tensorflow-gpu"},
+            id="framework",
         ),
         pytest.param(with_pin("numpy", sha256=OTHER), {"packages", "bytecode"}, id="package"),
         pytest.param(with_pin("numpy", file="numpy-1.0-cp38-x.whl"), {"packages", "bytecode"}, id="file name"),
@@ -138,8 +141,8 @@ def test_the_last_layer_hangs_on_what_it_holds_whatever_the_order() -> None:
 
 
 def test_bytecode_of_an_interpreter_of_the_os_hangs_on_the_os() -> None:
-    assert changed(FROM_OS, with_os_package) == {"system", "interpreter", "bytecode", "own"}
-    assert changed(FROM_OS, with_base) == {"base", "system", "interpreter", "bytecode", "own"}
+    assert changed(FROM_OS, with_os_package) == {"system", "interpreter", *BYTECODE, "own"}
+    assert changed(FROM_OS, with_base) == {"base", "system", "interpreter", *BYTECODE, "own"}
 
 
 def test_build_tools_matter_only_where_something_is_built() -> None:
@@ -153,7 +156,7 @@ def test_build_tools_matter_only_where_something_is_built() -> None:
 
 def test_a_wheel_that_is_built_hangs_on_the_interpreter() -> None:
     built = with_pin("numpy", file="numpy-1.0.tar.gz")(LOCK)
-    assert changed(built, with_archive) == {"interpreter", "packages", "bytecode", "own"}
+    assert changed(built, with_archive) == {"interpreter", "packages", *BYTECODE, "own"}
 
 
 def test_the_key_of_the_interpreter_is_that_of_all_it_runs_on() -> None:
@@ -165,7 +168,7 @@ def test_the_key_of_the_interpreter_is_that_of_all_it_runs_on() -> None:
 
 
 def test_the_keys_are_pinned() -> None:
-    assert keys(LOCK)["own"] == "sha256:66e28782cfc36bfae760aba6c097462e99174129f469f722cfc4f3df3adae621"
+    assert keys(LOCK)["own"] == "sha256:2b385b3aa4b6ec73349832a2e61c310fe8f78c1569f6b3c0633c10c0694f5197"
     assert keys(LOCK)["packages"] == "sha256:b1bd461c0761aa0fb15207c8d6c4436d908a7b26566e9a08e14eacde91827df8"
 
 

@@ -19,6 +19,7 @@ from envbuilder.image.plan.layers import (
     LABEL_LOCK,
     LABEL_MEMORY,
     MOST_LAYERS,
+    VERY_LARGE,
     base_reference,
     image_reference,
     plan,
@@ -78,7 +79,7 @@ def test_there_are_never_more_layers_than_an_engine_can_stack_with_room_for_user
     ]
     made = plan(replace(lock, packages=(*heavy, *many)), DIGEST, below=below)
     frameworks = len(lock.group(PackageGroup.FRAMEWORK))
-    assert len(made.layers) - 1 + below <= max(MOST_LAYERS, below + len(LayerKind) + frameworks)
+    assert len(made.layers) - 1 + below <= max(MOST_LAYERS, below + len(LayerKind) + 2 * frameworks)
 
 
 def test_a_large_distribution_has_a_layer_of_its_own_and_the_small_ones_share_one() -> None:
@@ -91,6 +92,25 @@ def test_a_large_distribution_has_a_layer_of_its_own_and_the_small_ones_share_on
     assert small is not None
     assert small.id == "packages"
     assert "numpy" not in {pin.name for pin in small.packages}
+
+
+@given(DEBIAN_LOCKS)
+@settings(max_examples=25)
+def test_the_bytecode_of_each_package_is_in_one_layer_in_the_order_of_the_sources(lock: Lock) -> None:
+    made = planned(lock)
+    below = made.of(LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
+    compiled = [pin for layer in made.of(LayerKind.BYTECODE) for pin in layer.compiled]
+    sources = [pin for layer in below for pin in layer.packages]
+    assert sorted(pin.sha256 for pin in compiled) == sorted(pin.sha256 for pin in sources)
+    ordered = [[pin for pin in pins if pin.group is not PackageGroup.CUDA] for pins in (compiled, sources)]
+    assert ordered[0] == ordered[1]
+    assert not any(layer.compiled for layer in made.layers if layer.kind is not LayerKind.BYTECODE)
+
+
+def test_bytecode_of_a_large_distribution_does_not_hang_on_another_one() -> None:
+    large = tuple(replace(pin, size=VERY_LARGE if pin.name == "numpy" else HEAVY) for pin in LOCK.packages)
+    ids = [layer.id for layer in planned(replace(LOCK, packages=large)).of(LayerKind.BYTECODE)]
+    assert ids == [f"bytecode.{LOCK.framework}", "bytecode.numpy", "bytecode"]
 
 
 def test_an_own_package_changes_no_layer_but_its_own() -> None:
