@@ -37,6 +37,7 @@ class Assembled:
         image: The image; its layers are in the store, except those that its registries held.
         made: Ids of the layers that were made by this run; the others were in the store.
         notes: Messages for the user: paths that two distributions contain, missing libraries.
+        is_confirmed: False if the digest of a layer is only a statement of a layer cache.
     """
 
     lock: Lock
@@ -44,6 +45,7 @@ class Assembled:
     image: AssembledImage
     made: frozenset[str]
     notes: tuple[str, ...]
+    is_confirmed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +155,7 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat) -> Assembl
         image=image,
         made=frozenset(made),
         notes=(*notes, *missing),
+        is_confirmed=not done.cached - made,
     )
 
 

@@ -38,7 +38,7 @@ class AssembleBuilder:
         context: Returns what images are assembled with.
         delivery: Brings images to their destinations.
         records: Records the images.
-        keep_lock: Receives each lock, with the digests of its image, after delivery.
+        keep_lock: Receives each lock, with the digests of its image, after delivery; not if a layer cache stated one.
     """
 
     context: ContextOfSources
@@ -55,8 +55,6 @@ class AssembleBuilder:
             for sources in dict.fromkeys(request.sources for request in requests):
                 group = [request for request in requests if request.sources == sources]
                 built |= self._built_together(sources, group, options, listener)
-        for image in built.values():
-            self.keep_lock(image.lock)
         return tuple(built[request] for request in requests)
 
     def _built_together(
@@ -77,13 +75,17 @@ class AssembleBuilder:
                 pushes=pushes if options.push else (),
                 whole=options.load or options.output is not None,
             )
-            return {
+            built = {
                 request: replace(
                     _built(request, assembled, assembly, self._deliver(request, assembled, options, each)),
                     is_here=self._is_here(assembled.image),
                 )
                 for request, assembled, each in zip(requests, assembly.images, pushes, strict=True)
             }
+        for assembled in assembly.images:
+            if assembled.is_confirmed:
+                self.keep_lock(assembled.lock)
+        return built
 
     def _deliver(
         self, request: ImageRequest, assembled: Assembled, options: BuildOptions, pushes: ImagePushes

@@ -70,6 +70,11 @@ class LayerPushes(Protocol):
 class LayerCache(Protocol):
     """Layers by key, made by anybody and believed because the user named the place; none of them is required."""
 
+    @property
+    def is_written(self) -> bool:
+        """True if `keep` adds layers."""
+        ...
+
     def find(self, keys: Sequence[str]) -> Mapping[str, LayerRecord]:
         """Return the records of the layers that it knows, by key; the layers are not fetched."""
         ...
@@ -93,6 +98,8 @@ class LayerCache(Protocol):
 
 class NoLayerCache:
     """The `LayerCache` without layers."""
+
+    is_written = False
 
     def find(self, keys: Sequence[str]) -> Mapping[str, LayerRecord]:  # noqa: ARG002  the port names it
         """Know nothing."""

@@ -53,6 +53,11 @@ class RegistryLayerCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _push: Push | None = None
 
+    @property
+    def is_written(self) -> bool:
+        """See `LayerCache.is_written`."""
+        return self.write is not None
+
     def find(self, keys: Sequence[str]) -> dict[str, LayerRecord]:
         """See `LayerCache.find`."""
         found: dict[str, LayerRecord] = {}

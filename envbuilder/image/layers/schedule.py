@@ -225,7 +225,7 @@ class Making:
         assert self._pool is not None  # noqa: S101  made above
         # Runs before the pool is closed, which waits for its threads.
         self.stack.push(lambda kind, _error, _traceback: self._stop(pushes) if kind else None)
-        for layer in draft.layers:
+        for layer in draft.layers if pushes or self.context.cache.is_written else ():
             made = self.records.get(draft.keys[layer.id])
             self._sends.append(self._pool.submit(self._send, draft, layer, made, layer_format, pushes))
         for pin in draft.in_base:

@@ -16,10 +16,11 @@ from envbuilder.image.builder import BuildOptions, BuiltImage, ImageRequest
 from envbuilder.image.builds import BuildEvent, StepFinished, StepStarted
 from envbuilder.image.deliver import Delivery
 from envbuilder.image.layers.ports import AssemblyContext, LayerCache, NoLayerCache
-from envbuilder.image.layers.records import Records
+from envbuilder.image.layers.records import LayerRecord, Records
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
+from envbuilder.oci.images import ImageLayerPin
 from envbuilder.oci.store import Store
 from tests.fakes.engine import FakeEngine
 from tests.fakes.registries import FakeRegistry
@@ -79,6 +80,32 @@ def test_the_lock_with_the_digests_of_the_image_is_given_back_and_kept(bench: Be
     assert image.lock.image is not None
     assert image.lock.image.manifest == image.manifest
     assert bench.kept == [image.lock]
+
+
+def test_a_lock_with_digests_that_only_a_layer_cache_states_is_not_kept(bench: Bench) -> None:
+    [first] = bench.builder().build([request(bench.world.lock(), "a:1")], BuildOptions(), lambda _event: None)
+    records = {layer.key: bench.records.layer(layer.key) for layer in pinned_layers(first)}
+    bench.kept.clear()
+    for path in (bench.store.folder / "layers").iterdir():
+        path.unlink()
+    bench.cache = Statements({key: record for key, record in records.items() if record})
+    [again] = bench.builder().build([request(bench.world.lock(), "a:1")], BuildOptions(), lambda _event: None)
+    assert (again.manifest, bench.kept) == (first.manifest, [])
+
+
+class Statements(NoLayerCache):
+    """A layer cache that knows layers, and gives none."""
+
+    def __init__(self, records: dict[str, LayerRecord]) -> None:
+        self.records = records
+
+    def find(self, keys: Sequence[str]) -> dict[str, LayerRecord]:
+        return {key: self.records[key] for key in keys if key in self.records}
+
+
+def pinned_layers(image: BuiltImage) -> tuple[ImageLayerPin, ...]:
+    assert image.lock.image is not None
+    return image.lock.image.layers
 
 
 def test_images_with_the_same_sources_share_a_run_and_come_in_their_order(bench: Bench) -> None:

@@ -114,6 +114,7 @@ def test_another_machine_takes_every_layer_of_a_lock_without_digests_from_the_ca
     [image] = done.images
     assert image.image == first.image
     assert (image.made, team.world.fetched, team.world.opened, team.said) == (frozenset(), [], [], [])
+    assert (first.is_confirmed, image.is_confirmed) == (True, False)
     assert all(context.store.has(layer.blob.digest, layer.blob.size) for layer in image.image.layers)
     assert done.fetched == sum({layer.blob.digest: layer.blob.size for layer in image.image.layers}.values())
 
