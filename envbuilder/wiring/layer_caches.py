@@ -45,10 +45,10 @@ def layer_cache(
         sources: Names the caches to read.
         write: Repository that receives layers; empty for none.
         pushed: Names that the images are pushed to in this run: their layers are mounted, not sent twice.
-        offline: Use none.
+        offline: Read none.
     """
-    read = caches_to_read(session.settings, sources)
-    if offline or not (read or write):
+    read = () if offline else caches_to_read(session.settings, sources)
+    if not (read or write):
         return NoLayerCache()
     client = registry_client(session.settings)()
     session.settings.on_close(client.close)

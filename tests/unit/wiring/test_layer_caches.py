@@ -1,4 +1,4 @@
-"""Layer caches of the command line or the spec come before that of the environment; an offline build has none."""
+"""Layer caches of the command line or the spec come before that of the environment; an offline build reads none."""
 
 from __future__ import annotations
 
@@ -33,9 +33,12 @@ def test_a_variable_that_names_no_repository_is_refused(envbuilder: CommandLine)
         caches_to_read(session(envbuilder, "nonsense").settings, Sources())
 
 
-def test_without_a_place_or_offline_there_is_no_cache(envbuilder: CommandLine) -> None:
+def test_without_a_place_there_is_no_cache_and_offline_none_is_read(envbuilder: CommandLine) -> None:
     assert isinstance(layer_cache(session(envbuilder), Sources()), NoLayerCache)
-    assert isinstance(layer_cache(session(envbuilder), NAMED, write="a.example/x", offline=True), NoLayerCache)
+    assert isinstance(layer_cache(session(envbuilder), NAMED, offline=True), NoLayerCache)
+    written = layer_cache(session(envbuilder), NAMED, write="a.example/x", offline=True)
+    assert isinstance(written, RegistryLayerCache)
+    assert (written.read, str(written.write)) == ((), "a.example/x:latest")
 
 
 def test_layers_are_mounted_from_where_the_image_is_pushed_in_the_same_run(envbuilder: CommandLine) -> None:
