@@ -63,7 +63,14 @@ unit-pythons: setup ## Unit tests that depend on the interpreter, with the oldes
 
 .PHONY: fuzz
 fuzz: setup ## Try new damaged inputs on each parser of outside data, SECONDS in all (60); finds go into tests/fuzz/corpus/
-	ENVBUILDER_FUZZ_SECONDS=$(SECONDS) $(BIN)/pytest $(PARALLEL) tests/fuzz
+	ENVBUILDER_FUZZ_SECONDS=$(SECONDS) $(BIN)/pytest $(PARALLEL) --hypothesis-profile=explore tests/fuzz
+
+.PHONY: properties
+properties: setup ## Try new examples of each property until SECONDS (60) are over; a find becomes an @example
+	.ci/test-tools
+	end=$$(($$(date +%s) + $(SECONDS))); while \
+	    $(BIN)/pytest $(PARALLEL) -m hypothesis --hypothesis-profile=explore tests/unit tests/interpreters || exit 1; \
+	    [ "$$(date +%s)" -lt "$$end" ]; do :; done
 
 .PHONY: e2e
 e2e: engine ## Tests with a real engine and real TensorFlow

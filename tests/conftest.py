@@ -7,18 +7,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 GOLDEN = Path(__file__).parent / "golden"
 _OPTION = "--update-golden"
 _LONGEST_ID = 100
 
-# A machine that is busy with something else is no reason to fail.
-settings.register_profile("house", deadline=None, max_examples=20)
+# A machine that is busy with something else is no reason to fail, and neither are examples that were not tried before.
+_FIXED = settings(deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("house", _FIXED, max_examples=20)
 # For `make test`, which CI runs.
-settings.register_profile("thorough", deadline=None, max_examples=50)
+settings.register_profile("thorough", _FIXED, max_examples=50)
 # For another Python after a whole run: the point is the interpreter, not the examples.
-settings.register_profile("brief", deadline=None, max_examples=5)
+settings.register_profile("brief", _FIXED, max_examples=5)
+# For `make properties` and `make fuzz`: other examples each time, so chance also decides on health checks.
+EXPLORE = "explore"
+settings.register_profile(
+    EXPLORE, deadline=None, derandomize=False, print_blob=True, suppress_health_check=list(HealthCheck)
+)
 settings.load_profile("house")
 
 
@@ -31,6 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption(_OPTION) and os.environ.get("CI"):
         raise pytest.UsageError(f"{_OPTION} is refused in CI: golden files are reviewed by a person")
+    if config.getoption("--hypothesis-profile") != EXPLORE:
+        # Hypothesis draws some examples from the source of the modules imported so far. Which those are depends on the
+        # tests that ran before on the same worker, and on the path of the checkout: a seed alone fixes no examples.
+        providers._get_local_constants = Constants
+    # Some runners of CI have a umask of 0: a cache that a test makes would be writable by others, and be refused.
+    os.umask(0o022)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

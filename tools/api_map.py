@@ -16,8 +16,8 @@ from pathlib import Path
 
 from envbuilder.catalog.api_names import ApiMap, ApiModule
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.load.api_names import plain_api
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.load.tables import SCHEMA
 from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain, dump
@@ -100,6 +100,43 @@ def combined(found: Mapping[Release, Names]) -> ApiMap:
         having = {name: frozenset(release for release in read if name in found[release][module]) for name in every}
         modules[module] = ApiModule(read=read, names=having)
     return ApiMap(releases=tuple(sorted(found)), modules=modules)
+
+
+def spelled(chosen: frozenset[Release], releases: tuple[Release, ...]) -> str:
+    """Return releases as a list of spans; the inverse of `spans`.
+
+    Example:
+        >>> known = tuple(map(Release, ("1.4", "1.5", "1.6", "2.0")))
+        >>> spelled(frozenset({known[0], known[1], known[3]}), known)
+        '1.4-1.5, 2.0'
+    """
+    runs: list[list[Release]] = []
+    for index, release in enumerate(releases):
+        if release not in chosen:
+            continue
+        if runs and index and runs[-1][-1] == releases[index - 1]:
+            runs[-1].append(release)
+        else:
+            runs.append([release])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def plain_api(api: ApiMap, read: dict[str, dict[str, Plain]]) -> dict[str, Plain]:
+    """Return the map as a document for `dump`.
+
+    Args:
+        api: The map.
+        read: By release, the other fields of its entry: how it was read, and the sources.
+    """
+    modules: list[Plain] = []
+    for module, known in sorted(api.modules.items()):
+        groups: dict[str, list[str]] = {}
+        for name, having in sorted(known.names.items()):
+            groups.setdefault(spelled(having, api.releases), []).append(name)
+        names: list[Plain] = [{"in": span, "have": " ".join(groups[span])} for span in sorted(groups)]
+        modules.append({"module": module, "read": spelled(known.read, api.releases), "names": names})
+    releases: list[Plain] = [{"release": str(each), **read[str(each)]} for each in api.releases]
+    return {"schema": SCHEMA, "releases": releases, "modules": modules}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Annotated
 
@@ -53,22 +54,20 @@ class ArchivedLibrary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VendorArchive:
-    """An archive that its vendor publishes under a stable path.
+class ArchivePin:
+    """An archive of a vendor, as a lock names it.
 
     Attributes:
         id: Stable name, such as `cuda-9.0.176-runfile`.
         format: Its format.
-        publisher: Id of the publisher.
+        publisher: Id of the publisher; addresses are never in a lock.
         path: Path below the publisher's address; empty for a file of the package index.
         file: Name of the file.
         sha256: Of the file.
         size: Bytes of the file; 0 if unknown.
         inner: Member that holds the toolkit, for a nested run file; else empty.
         eula: Member with the text of the licence; empty if only the publisher's page has it.
-        libraries: Sorted by soname.
-        agreeing: Number of independent sources of the sha256.
-        sources: Where the sha256 was read.
+        libraries: Sorted by soname; in the catalog those of the archive, in a lock those that the image takes out.
     """
 
     id: RowId
@@ -81,6 +80,17 @@ class VendorArchive:
     inner: OptionalArchiveMember = ""
     eula: OptionalArchiveMember = ""
     libraries: Annotated[tuple[ArchivedLibrary, ...], NotEmpty(), Unique("soname")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorArchive(ArchivePin):
+    """An archive that its vendor publishes under a stable path, with the sources of its pin.
+
+    Attributes:
+        agreeing: Number of independent sources of the sha256.
+        sources: Where the sha256 was read.
+    """
+
     agreeing: Annotated[int, within(1, 99)]
     sources: SourceList
 
@@ -93,6 +103,13 @@ class VendorArchive:
     def is_unconfirmed(self) -> bool:
         """True if the sha256 has one source only, and nobody opened the archive to measure its libraries."""
         return self.agreeing == 1 and not all(library.sha256 for library in self.libraries)
+
+    def pin(self, sonames: Iterable[str]) -> ArchivePin:
+        """Return the pin of the archive with some of its libraries."""
+        chosen = frozenset(sonames)
+        pinned = {field.name: getattr(self, field.name) for field in fields(ArchivePin)}
+        libraries = tuple(library for library in self.libraries if library.soname in chosen)
+        return ArchivePin(**{**pinned, "libraries": libraries})
 
     def library(self, soname: str) -> ArchivedLibrary | None:
         """Return the library with this soname; None if the archive has none."""

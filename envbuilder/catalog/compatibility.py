@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envbuilder.catalog.coverage import support_by
-from envbuilder.catalog.cuda import Coverage, CudaFacts
-from envbuilder.catalog.driver_reasons import driver_reasons
+from envbuilder.catalog.cuda import Coverage, CudaFacts, Linkage
 from envbuilder.catalog.driver_requirements import DriverNeed, need_of
 from envbuilder.catalog.environments import BaseChoice, Environment
-from envbuilder.catalog.gpu_reasons import code_reasons, gpu_label, on
 from envbuilder.catalog.machine import Host, HostGpu, capability_of, is_sold_with_arm
+from envbuilder.catalog.reasons import code_reasons, driver_reasons, gpu_label, on
 from envbuilder.catalog.verdicts import (
     Aspect,
     Compatibility,
@@ -54,7 +53,7 @@ def judge_stack(facts: CudaFacts, stack: Stack, host: Host) -> Compatibility:
 
 
 def _processor(facts: CudaFacts, stack: Stack, host: Host) -> Iterator[Reason]:
-    machine = processor_of(facts, host)
+    machine = _processor_of(facts, host)
     if machine is not None and machine not in SERVED_PROCESSORS:
         yield Reason(
             aspect=Aspect.PROCESSOR,
@@ -79,7 +78,7 @@ def _processor(facts: CudaFacts, stack: Stack, host: Host) -> Iterator[Reason]:
         )
 
 
-def processor_of(facts: CudaFacts, host: Host) -> str | None:
+def _processor_of(facts: CudaFacts, host: Host) -> str | None:
     """Return the processor architecture of a machine: as probed, else as its GPUs imply (a GH200 is an Arm machine)."""
     if host.machine is None and any(is_sold_with_arm(facts, gpu.name) for gpu in host.gpus or ()):
         return "aarch64"
@@ -103,7 +102,7 @@ def _machine(facts: CudaFacts, stack: Stack, host: Host) -> Iterator[Reason]:
 
 
 def _without_gpu(stack: Stack, host: Host) -> Reason:
-    if stack.need is not None and stack.need.linkage == "needed" and host.driver is None:
+    if stack.need is not None and stack.need.linkage is Linkage.NEEDED and host.driver is None:
         cpu = stack.environment.partition("-cuda")[0] + "-cpu"
         return Reason(
             aspect=Aspect.KIND,

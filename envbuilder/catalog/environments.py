@@ -12,15 +12,14 @@ from packaging.version import Version
 from envbuilder.catalog.archives import ArchiveFacts, VendorArchive
 from envbuilder.catalog.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
-from envbuilder.catalog.field_types import OsPackage, TaggedImage, WheelVersion
 from envbuilder.catalog.keras import KerasFacts
 from envbuilder.catalog.sources import Advisory, SourceList
 from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core.field_rules import At, Named, NotEmpty, Omitted, Parsed, Sorted, When
-from envbuilder.core.field_types import DistributionName, OptionalDigest, Sha256
+from envbuilder.core.field_types import DistributionName, OptionalDigest, OsPackage, Sha256, TaggedImage, WheelVersion
+from envbuilder.core.names import requirement
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.requirements import requirement
 
 OLDEST_PYTHON = Release("3.6")
 """Oldest interpreter that uv installs for (uv 0.13, 2026-11); there are wheels for older ones, but no installer."""

@@ -7,6 +7,7 @@ from datetime import date
 from enum import StrEnum
 from typing import Annotated, ClassVar, TypeAlias
 
+from envbuilder.core.digests import shortened
 from envbuilder.core.field_rules import NotEmpty, Sorted, Tagged
 from envbuilder.core.field_types import Digest, LibraryName, Sha256
 
@@ -82,7 +83,7 @@ class Resolved:
     when: date
 
     def __str__(self) -> str:
-        return f"packages for Python {self.python} on {', '.join(self.bases)} (closure {short(self.closure)})"
+        return f"packages for Python {self.python} on {', '.join(self.bases)} (closure {shortened(self.closure)})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,7 @@ class RanOnCpu:
     def __str__(self) -> str:
         return (
             f"imported, trained, saved and loaded with Python {self.python}, glibc {self.glibc} "
-            f"(closure {short(self.closure)}, {self.report})"
+            f"(closure {shortened(self.closure)}, {self.report})"
         )
 
 
@@ -137,7 +138,7 @@ class BuiltWithStandIns:
     def __str__(self) -> str:
         return (
             f"image on {self.base} with Python {self.python}: trained, saved and loaded, with stand-ins for "
-            f"{', '.join(self.stand_ins)} (lock {short(self.lock)}, {self.report})"
+            f"{', '.join(self.stand_ins)} (lock {shortened(self.lock)}, {self.report})"
         )
 
 
@@ -165,7 +166,7 @@ class BuiltImage:
     def __str__(self) -> str:
         return (
             f"image on {self.base} with Python {self.python}: trained, saved and loaded, libraries opened "
-            f"(lock {short(self.lock)}, {self.report})"
+            f"(lock {shortened(self.lock)}, {self.report})"
         )
 
 
@@ -194,7 +195,7 @@ class RanOnGpu:
 
     def __str__(self) -> str:
         where = f"image on {self.base} computed on {self.gpu}, driver {self.driver}"
-        return f"{where} (lock {short(self.lock)}, {self.report})"
+        return f"{where} (lock {shortened(self.lock)}, {self.report})"
 
 
 Evidence: TypeAlias = Annotated[
@@ -217,8 +218,3 @@ class Unproven:
     grade: Grade
     why: str
     when: date
-
-
-def short(digest: str) -> str:
-    """Return the first twelve hexadecimal digits of a digest."""
-    return digest.removeprefix("sha256:")[:12]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from envbuilder.catalog.cuda import CudaFacts, CudaNeed, CudnnNeed
+from envbuilder.catalog.cuda import CudaFacts, CudaNeed, CudnnNeed, Linkage
 from envbuilder.catalog.driver_requirements import need_of
 from envbuilder.catalog.verdicts import Stack
 from envbuilder.core.memory_policy import MemoryPolicy
@@ -39,7 +39,7 @@ class CudaExpectation:
         return self.need.compiled
 
     @property
-    def linkage(self) -> str:
+    def linkage(self) -> Linkage:
         """`needed` if `import tensorflow` fails without the libraries, `dlopen` if they are opened later."""
         return self.need.linkage
 

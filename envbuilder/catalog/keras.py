@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envbuilder.catalog.field_types import VersionRange
 from envbuilder.catalog.sources import SourceList
+from envbuilder.core.field_types import VersionRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ def find(catalog: Catalog, name: str) -> Environment:
     for row in catalog.environments:
         if row.id == name:
             return row
-    raise UnknownEnvironment(name, nearest(catalog, name))
+    raise UnknownEnvironment(name, _nearest(catalog, name))
 
 
 def meant(catalog: Catalog, name: str) -> Environment | None:
@@ -56,7 +56,7 @@ def named(catalog: Catalog, name: str) -> Environment:
     """
     row = meant(catalog, name)
     if row is None:
-        raise UnknownEnvironment(name, nearest(catalog, name))
+        raise UnknownEnvironment(name, _nearest(catalog, name))
     return row
 
 
@@ -90,7 +90,7 @@ def matching(catalog: Catalog, pattern: str) -> tuple[Environment, ...]:
     return rows or (named(catalog, pattern),)
 
 
-def nearest(catalog: Catalog, name: str) -> tuple[str, ...]:
+def _nearest(catalog: Catalog, name: str) -> tuple[str, ...]:
     """Return at most three similar ids, best first: those that begin with the name, else those of similar spelling."""
     ids = [row.id for row in catalog.environments]
     begun = [known for known in ids if known.startswith(name.lower())]

@@ -7,8 +7,8 @@ from typing import Annotated, TypeAlias
 
 from packaging.specifiers import SpecifierSet
 
-from envbuilder.catalog.field_types import PackageRange, VersionRange
 from envbuilder.core.field_rules import At, NotEmpty, Parsed
+from envbuilder.core.field_types import PackageRange, VersionRange
 from envbuilder.core.references import normalized
 
 

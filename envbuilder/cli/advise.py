@@ -7,19 +7,18 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.advise.advice import Spec, Wanted
+from envbuilder.catalog.advise.advice import Query, RequestedRange, requested_range, requested_release
 from envbuilder.catalog.advise.recommend import advise, described
-from envbuilder.catalog.advise.version_ranges import release_of, spec_of
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.machine import Host, gpu_asked
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import grouped
-from envbuilder.cli.output.advice import answer_document, answer_text, asked_text
+from envbuilder.cli.output.advice import asked_text, recommendation_document, recommendation_text
 from envbuilder.cli.output.printing import json_option, print_json, width
 from envbuilder.core.errors import UsageError
-from envbuilder.core.text_files import read_text
+from envbuilder.core.files import read_text
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.probe.decoding import decode
@@ -98,25 +97,25 @@ def command(conditions: Conditions, limit: int, *, as_json: bool) -> None:
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)
-    wanted = _wanted(catalog, conditions, inventory(here, catalog))
-    answer = advise(catalog, wanted)
+    query = _query(catalog, conditions, inventory(here, catalog))
+    found = advise(catalog, query)
     if as_json:
-        print_json(answer_document(answer, asked_text(wanted), limit))
+        print_json(recommendation_document(found, asked_text(query), limit))
     else:
-        click.echo(answer_text(answer, asked_text(wanted), limit, width()))
-    if not answer.fitting:
+        click.echo(recommendation_text(found, asked_text(query), limit, width()))
+    if not found.fitting:
         raise click.exceptions.Exit(1)
 
 
-def _wanted(catalog: Catalog, conditions: Conditions, available: Inventory) -> Wanted:
+def _query(catalog: Catalog, conditions: Conditions, available: Inventory) -> Query:
     hosts = _described(catalog, conditions.driver, conditions.gpus)
-    return Wanted(
+    return Query(
         tensorflow=_range(conditions.tensorflow, "TensorFlow"),
         python=_python(conditions.python),
         keras=_range(conditions.keras, "Keras"),
         cuda=_range(conditions.cuda, "CUDA"),
         cudnn=_range(conditions.cudnn, "cuDNN"),
-        glibc=release_of(conditions.glibc, "glibc") if conditions.glibc else None,
+        glibc=requested_release(conditions.glibc, "glibc") if conditions.glibc else None,
         base=_base(catalog, conditions.base),
         cpu=conditions.cpu,
         inventory=available,
@@ -124,14 +123,14 @@ def _wanted(catalog: Catalog, conditions: Conditions, available: Inventory) -> W
     )
 
 
-def _range(text: str | None, what: str) -> Spec | None:
-    return spec_of(text, what) if text else None
+def _range(text: str | None, what: str) -> RequestedRange | None:
+    return requested_range(text, what) if text else None
 
 
 def _python(text: str | None) -> Release | None:
     if not text:
         return None
-    return Release(release_of(text, "Python").series)
+    return Release(requested_release(text, "Python").series)
 
 
 def _base(catalog: Catalog, name: str) -> str:
@@ -144,7 +143,8 @@ def _base(catalog: Catalog, name: str) -> str:
 def _described(catalog: Catalog, driver: str | None, gpus: tuple[str, ...]) -> tuple[Host, ...]:
     names = [name.strip() for each in gpus for name in each.split(",") if name.strip()]
     return described(
-        release_of(driver, "the driver") if driver else None, tuple(gpu_asked(catalog.cuda, name) for name in names)
+        requested_release(driver, "the driver") if driver else None,
+        tuple(gpu_asked(catalog.cuda, name) for name in names),
     )
 
 

@@ -17,12 +17,12 @@ from envbuilder.catalog.selection import matching
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import python_option, source_options
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json, table
-from envbuilder.cli.wheel_measurements import audit_ports
+from envbuilder.cli.wheel_measurements import WheelMeasurements
 from envbuilder.core.errors import UsageError
+from envbuilder.core.names import pep440
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.requirements import pep440
-from envbuilder.curation.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
+from envbuilder.curation.audit import MeasuredWheels, audit_file, audit_release, audit_row, record_audit
 from envbuilder.curation.wheel_audit.audited_wheel import Audit
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.recording import records_of
@@ -49,15 +49,15 @@ def command(target: str, python: Release | None, sources: Sources, *, write: boo
     here = command_settings()
     catalog = load_catalog(here.matrices)
     session = Session(here, catalog, notice)
-    ports = audit_ports(session, sources, tty=sys.stderr.isatty())
+    wheels = WheelMeasurements(session=session, sources=sources, tty=sys.stderr.isatty())
     records = records_of(here) if write else None
     audits: list[Audit] = []
-    for audit in _audits(catalog, target, python, ports):
+    for audit in _audits(catalog, target, python, wheels):
         audits.append(audit)
         if not as_json:
             _tell(audit)
         if records:
-            row = record_audit(load_catalog(here.matrices), audit, ports.index, records, datetime.now(tz=UTC).date())
+            row = record_audit(load_catalog(here.matrices), audit, wheels, records, datetime.now(tz=UTC).date())
             session.progress(f"wrote {row}; review the diff, then `envbuilder catalog prove {row}`")
     if as_json:
         print_json({"schema": 1, "wheels": [_document(audit) for audit in audits]})
@@ -71,7 +71,7 @@ def command(target: str, python: Release | None, sources: Sources, *, write: boo
         raise click.exceptions.Exit(1)
 
 
-def _audits(catalog: Catalog, target: str, python: Release | None, ports: AuditPorts) -> Iterator[Audit]:
+def _audits(catalog: Catalog, target: str, python: Release | None, wheels: MeasuredWheels) -> Iterator[Audit]:
     path = Path(target)
     named = _RELEASE.fullmatch(target)
     if target.endswith(".whl"):
@@ -79,12 +79,12 @@ def _audits(catalog: Catalog, target: str, python: Release | None, ports: AuditP
             raise UsageError(
                 f"wheel not found: {target}", hint="specify a .whl file, `package==version`, or an environment"
             )
-        yield audit_file(catalog, path, ports)
+        yield audit_file(catalog, path, wheels)
     elif named:
-        yield audit_release(catalog, normalized(named[1]), _version(named[2]), ports, python=python)
+        yield audit_release(catalog, normalized(named[1]), _version(named[2]), wheels, python=python)
     else:
         for row in matching(catalog, target):
-            yield audit_row(catalog, row, ports, python=python)
+            yield audit_row(catalog, row, wheels, python=python)
 
 
 def _version(text: str) -> Version:

@@ -9,6 +9,7 @@ from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import mirror_options
 from envbuilder.cli.output.printing import json_option, notice, print_json, table
+from envbuilder.core.digests import shortened
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.core.units import size
@@ -100,7 +101,7 @@ def listing(*, as_json: bool) -> None:
 
 
 def _line(system: BaseSystem, digest: str) -> tuple[str, ...]:
-    here = digest.removeprefix("sha256:")[:12] or "-"
+    here = shortened(digest) or "-"
     return (
         system.id,
         str(system.python),

@@ -12,7 +12,7 @@ from envbuilder.catalog.selection import meant
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json, width
 from envbuilder.core.errors import EngineUnavailable, UsageError
-from envbuilder.core.text_files import read_text
+from envbuilder.core.files import read_text
 from envbuilder.diagnostics.compare.compare import compare
 from envbuilder.diagnostics.compare.comparison import AppliesTo, Comparison, Difference, Effect, SystemKind
 from envbuilder.diagnostics.compare.systems import system_of

@@ -20,13 +20,12 @@ from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.diagnosis import as_document, as_text
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.core.errors import UsageError
-from envbuilder.core.files import open_regular
-from envbuilder.core.text_files import read_text
+from envbuilder.core.files import open_regular, read_text
 from envbuilder.diagnostics.logs.context import LoggedEnvironment, context_of, environment_of_lock, environment_of_row
 from envbuilder.diagnostics.logs.diagnosis import diagnose
 from envbuilder.diagnostics.logs.signatures import load_failures
 from envbuilder.diagnostics.probe.decoding import decode
-from envbuilder.lock.lock_paths import lock_path, read_lock
+from envbuilder.lock.lockfile import lock_path, read_lock
 from envbuilder.wiring.inventory import inventory
 
 

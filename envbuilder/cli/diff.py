@@ -9,7 +9,7 @@ import click
 from envbuilder.cli.output.lock_changes import change_document, print_changes
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.lock.diff import compare
-from envbuilder.lock.lock_paths import read_lock
+from envbuilder.lock.lockfile import read_lock
 
 _LOCK = click.Path(exists=True, dir_okay=False, path_type=Path)
 

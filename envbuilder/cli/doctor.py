@@ -13,8 +13,7 @@ import click
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import json_option, print_json, width
 from envbuilder.core.errors import UsageError
-from envbuilder.core.files import replacing
-from envbuilder.core.text_files import read_stream, read_text
+from envbuilder.core.files import read_stream, read_text, replacing
 from envbuilder.diagnostics.doctor import (
     HostProbe,
     look_into_container,

@@ -10,8 +10,8 @@ from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import named
 from envbuilder.cli.context import command_settings
 from envbuilder.core.errors import UsageError
+from envbuilder.core.files import write_text
 from envbuilder.image.dockerfile.spec_file import render_spec
-from envbuilder.lock.lock_paths import write_text
 
 
 @click.command("init")

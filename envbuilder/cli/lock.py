@@ -16,11 +16,11 @@ from envbuilder.cli.options import cache_from_option, host_builds_option, source
 from envbuilder.cli.output.lock_changes import change_document, print_changes
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.core.errors import NoUsableBase, UsageError
+from envbuilder.core.files import write_text
 from envbuilder.image.lock_files import keep_own_files
 from envbuilder.lock.diff import compare
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.lock_paths import SPEC, read_lock, replaced_lock, write_text
-from envbuilder.lock.lockfile import digest, dump
+from envbuilder.lock.lockfile import SPEC, digest, dump, read_lock, replaced_lock
 from envbuilder.lock.spec import with_sources
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.lock.staleness import out_of_date, staleness

@@ -40,6 +40,7 @@ SECTIONS: Sections = {
             "envbuilder.cli.reproduce",
             "Build a lock twice under different conditions and compare the images.",
         ),
+        "scan": ("envbuilder.cli.scan", "Find known vulnerabilities of a lock or an image."),
         "fetch": ("envbuilder.cli.fetch", "Fetch every file that locks need into a directory."),
         "bundle": ("envbuilder.cli.bundle", "Pack a lock and all its files into one archive."),
     },

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import click
-from packaging.version import InvalidVersion, Version
 
-from envbuilder.core.memory_policy import MemoryPolicy, parse
+from envbuilder.core.memory_policy import parse
+from envbuilder.core.names import pep440
 from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
@@ -20,99 +20,48 @@ from envbuilder.lock.spec_values import Sources, layer_caches
 from envbuilder.wiring.settings import HOST_BUILDS
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 _ARCHIVE = click.Path(exists=True, dir_okay=False)
 
 
-class _Release(click.ParamType[Version]):
-    """A version of TensorFlow."""
+class _Parsed(click.ParamType[T]):
+    """A value that a function parses; its `ValueError` is the problem.
 
-    name = "version"
+    Attributes:
+        name: Kind of the value, for messages of click.
+    """
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Version:  # noqa: ANN401
-        """Return the release; raise a usage error for any other text."""
-        if isinstance(value, Version):
-            return value
+    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:  # noqa: ANN401
+        """Return the value; raise a usage error for an invalid text."""
+        if not isinstance(value, str):
+            return cast("T", value)
         try:
-            return Version(str(value))
-        except InvalidVersion:
-            self.fail(f"{value!r} is not a version", param, ctx)
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+MEMORY = _Parsed("policy", parse)
+_RELEASE = _Parsed("version", pep440)
+_PYTHON = _Parsed("version", Release)
+# Credentials in an address are refused and not repeated.
+_REGISTRY = _Parsed("registry", lambda text: registry_address(text) if text else "")
+_PLACE = _Parsed("publisher", parse_publisher)
+LAYER_CACHE = _Parsed("repository", lambda text: layer_caches(text)[0] if text else "")
 
 
 def tensorflow_option(command: F) -> F:
     """Add `--tensorflow VERSION`: another patch release than the environment's."""
     return click.option(
         "--tensorflow",
-        type=_Release(),
+        type=_RELEASE,
         metavar="VERSION",
         help="Other patch release of the environment; `show ENV` lists them.",
     )(command)
-
-
-class _Python(click.ParamType[Release]):
-    """Major and minor version of an interpreter."""
-
-    name = "version"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Release:  # noqa: ANN401
-        """Return the release; raise a usage error for any other text."""
-        if isinstance(value, Release):
-            return value
-        try:
-            return Release(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class _Memory(click.ParamType[MemoryPolicy]):
-    """A GPU memory policy."""
-
-    name = "policy"
-
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401  whatever click passes
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> MemoryPolicy:
-        """Return the policy; raise a usage error for any other text."""
-        if isinstance(value, MemoryPolicy):
-            return value
-        try:
-            return parse(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-MEMORY = _Memory()
-
-
-class _Registry(click.ParamType[str]):
-    """Address of a registry; credentials in it are refused and not repeated."""
-
-    name = "registry"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
-        """Return the address; raise a usage error for any other text."""
-        try:
-            return registry_address(str(value)) if value else ""
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class _LayerCache(click.ParamType[str]):
-    """Repository of a registry that has layers; credentials in it are refused and not repeated."""
-
-    name = "repository"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
-        """Return the repository; raise a usage error for any other text."""
-        try:
-            return layer_caches(str(value))[0] if value else ""
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-LAYER_CACHE = _LayerCache()
 
 
 def cache_from_option(command: F) -> F:
@@ -129,7 +78,7 @@ def cache_from_option(command: F) -> F:
 
 def python_option(text: str) -> Callable[[F], F]:
     """Add `--python X.Y`."""
-    return click.option("--python", type=_Python(), metavar="X.Y", help=text)
+    return click.option("--python", type=_PYTHON, metavar="X.Y", help=text)
 
 
 def grouped(name: str, make: Callable[..., object], *options: Callable[[F], F]) -> Callable[[F], F]:
@@ -223,26 +172,6 @@ def _mirrors(  # noqa: PLR0913  each is an option of its own
     )
 
 
-class _Place(click.ParamType[tuple[str, str]]):
-    """A publisher with the place of its archives."""
-
-    name = "publisher"
-
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401  whatever click passes
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[str, str]:
-        """Return name and place; raise a usage error for any other text."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            return parse_publisher(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 def _archives(*, publisher: tuple[tuple[str, str], ...], accept_nvidia_eula: bool) -> Sources:
     return Sources(publishers=tuple(sorted(dict(publisher).items())), accept_nvidia_eula=accept_nvidia_eula)
 
@@ -269,7 +198,7 @@ archive_options = grouped(
         "--publisher",
         metavar="NAME=PLACE",
         multiple=True,
-        type=_Place(),
+        type=_PLACE,
         help="URL or directory of a publisher's archives; NAME * for all. Repeatable.",
     ),
     click.option(
@@ -284,7 +213,7 @@ source_options = grouped(
     _sources,
     click.option(
         "--registry-mirror",
-        type=_Registry(),
+        type=_REGISTRY,
         metavar="HOST[:PORT]",
         default="",
         help="Registry to pull base images from.",

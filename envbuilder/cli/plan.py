@@ -11,6 +11,7 @@ from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json, table
+from envbuilder.core.digests import shortened
 from envbuilder.core.units import size
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.plan.plan import Plan
@@ -49,7 +50,7 @@ def command(target: str | None, sources: Sources, base: str, tensorflow: Version
             size(known[layer.id].blob.size if layer.id in known else layer.size).rjust(8)
             if layer.size or layer.id in known
             else "",
-            known[layer.id].blob.digest.removeprefix("sha256:")[:12] if layer.id in known else "",
+            shortened(known[layer.id].blob.digest) if layer.id in known else "",
             layer.title,
         )
         for number, layer in enumerate(planned.layers, 1)

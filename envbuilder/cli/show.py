@@ -10,7 +10,7 @@ import click
 from envbuilder.catalog.archives import ArchiveUse, VendorArchive, single_source
 from envbuilder.catalog.buildable import Inventory, on_base
 from envbuilder.catalog.coverage import support
-from envbuilder.catalog.cuda import CudaNeed
+from envbuilder.catalog.cuda import CudaNeed, Linkage
 from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Environment
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import named
@@ -19,7 +19,7 @@ from envbuilder.cli.output import show_lock
 from envbuilder.cli.output.buildable import buildable_line
 from envbuilder.cli.output.printing import folded, heading, json_option, print_json
 from envbuilder.cli.output.show_json import document
-from envbuilder.lock.lock_paths import read_lock
+from envbuilder.lock.lockfile import read_lock
 from envbuilder.wiring.inventory import inventory
 
 _GRADE_WIDTH = 11
@@ -107,7 +107,9 @@ def _trap_lines(row: Environment) -> Iterator[str]:
 def _cuda_lines(catalog: Catalog, row: Environment, cuda: CudaNeed) -> Iterator[str]:
     yield f"  compiled with CUDA {cuda.compiled}, starts with {cuda.cudnn.rule.describe(cuda.cudnn.compiled)}"
     yield f"  driver {catalog.driver_floor(row, row.bases[0])} or later"
-    when = "loaded with TensorFlow; import fails without them" if cuda.linkage == "needed" else "opened at run time"
+    when = (
+        "loaded with TensorFlow; import fails without them" if cuda.linkage is Linkage.NEEDED else "opened at run time"
+    )
     yield f"  libraries ({when}): {', '.join(cuda.sonames)}"
     yield f"  GPUs, on {row.bases[0].system.id} (the reasons: `envbuilder list {row.id} --gpus`):"
     for gpu in support(catalog.cuda, row, row.bases[0]):

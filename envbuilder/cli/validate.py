@@ -16,7 +16,7 @@ from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.reports import ReportOutput, finish, report_options
 from envbuilder.core.errors import UsageError
-from envbuilder.core.text_files import read_stream, read_text
+from envbuilder.core.files import read_stream, read_text
 from envbuilder.diagnostics.checks.results import Tier
 from envbuilder.diagnostics.report.json_format import report_schema
 from envbuilder.wiring.session import Session

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from envbuilder.core.units import size
-from envbuilder.curation.audit import AuditPorts
+from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel
 from envbuilder.curation.wheel_audit.claims import measured_wheel
 from envbuilder.curation.wheel_audit.measure import measure
 from envbuilder.lock.index.fetching import fetch
@@ -17,25 +21,46 @@ from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import downloads, package_index
 
 
-def audit_ports(session: Session, sources: Sources, *, tty: bool) -> AuditPorts:
-    """Return the ports of `curation.audit`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelMeasurements:
+    """The `MeasuredWheels` of a command.
 
-    Args:
+    Attributes:
         session: Settings, catalog and stores.
         sources: Sources of the files.
         tty: Whether standard error is a terminal; a download then shows its progress.
     """
 
-    def fetched(file: IndexFile, folder: Path) -> Path:
-        return fetch(file, folder, web=downloads(session, sources), progress=_shown if tty else _silent)
+    session: Session
+    sources: Sources
+    tty: bool
 
-    return AuditPorts(
-        index=package_index(session.settings, sources),
-        fetch=fetched,
-        measure=lambda path, folder: measured_wheel(measure(path, folder)),
-        work=session.settings.use("work"),
-        progress=session.progress,
-    )
+    def files(self, package: str, version: str) -> tuple[IndexFile, ...]:
+        """See `MeasuredWheels.files`."""
+        return package_index(self.session.settings, self.sources).files(package, version)
+
+    def of_index(self, file: IndexFile) -> MeasuredWheel:
+        """See `MeasuredWheels.of_index`."""
+        tell = self.session.progress
+        with self._work() as folder:
+            tell(f"downloading {file.file}")
+            web = downloads(self.session, self.sources)
+            path = fetch(file, folder, web=web, progress=_shown if self.tty else _silent)
+            tell(f"measuring {file.file}")
+            return measured_wheel(measure(path, folder))
+
+    def of_host(self, path: Path) -> MeasuredWheel:
+        """See `MeasuredWheels.of_host`."""
+        with self._work() as folder:
+            return measured_wheel(measure(path, folder))
+
+    @contextmanager
+    def _work(self) -> Iterator[Path]:
+        """Yield a directory for files of one wheel; it is removed when the block ends."""
+        place = self.session.settings.use("work")
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place, prefix="audit-") as name:
+            yield Path(name)
 
 
 def _shown(done: int, whole: int) -> None:

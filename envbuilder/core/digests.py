@@ -43,3 +43,8 @@ def digest_of_file(path: Path) -> str:
     """Return the digest of a regular file; errors as in `open_regular`."""
     with open_regular(path) as stream:
         return f"{_PREFIX}{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+
+
+def shortened(digest: str) -> str:
+    """Return the first 12 digits of a digest, with or without its prefix; empty for an empty text."""
+    return digest.removeprefix(_PREFIX)[:12]

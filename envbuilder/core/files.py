@@ -1,4 +1,4 @@
-"""Atomic writing of files, and opening of files without blocking."""
+"""Atomic writing of files, and reading of files, and of text in them, without blocking."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
+from envbuilder.core.errors import Fault, InvalidInput
+
 CHUNK = 1 << 20
-_RECORD_LIMIT = 64 << 20
-"""Limit in bytes of a JSON file of envbuilder; the manifest of a tree with 200,000 files has 30 MiB."""
+LONGEST = 64 << 20
+"""Limit in bytes of a JSON or text file. The manifest of a tree with 200,000 files has 30 MiB; facts of a large machine
+have less than 1 MiB."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NOT_REGULAR = "is not a regular file"
 
@@ -36,6 +39,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file atomically: a concurrent reader or an interruption finds the old text or the new one."""
+    with replacing(path) as stream:
+        stream.write(text.encode())
 
 
 @contextmanager
@@ -110,10 +119,53 @@ def read_json(path: Path) -> object:
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _RECORD_LIMIT:
-            raise ValueError(f"{path} is not a regular file of at most {_RECORD_LIMIT} bytes")
-        content = stream.read(_RECORD_LIMIT)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LONGEST:
+            raise ValueError(f"{path} is not a regular file of at most {LONGEST} bytes")
+        content = stream.read(LONGEST)
     try:
         return json.loads(content)
     except RecursionError as error:
         raise ValueError(f"{path} is nested too deep") from error
+
+
+def read_text(file: Path) -> str:
+    """Return the text of a regular UTF-8 file.
+
+    Raises:
+        InvalidInput: It cannot be read, is too large, is not a file, or is not UTF-8 text.
+    """
+    try:
+        return _decoded(read_regular(file, LONGEST), str(file))
+    except OSError as error:
+        raise _fault(str(file), f"cannot be read: {error.strerror}") from error
+
+
+def read_stream(stream: BinaryIO, name: str) -> str:
+    """Return the UTF-8 text of a stream, such as standard input.
+
+    Args:
+        stream: Read to its end.
+        name: Its name in faults.
+
+    Raises:
+        InvalidInput: It cannot be read, is too large, or is not UTF-8 text.
+    """
+    try:
+        content = stream.read(LONGEST + 1)
+    except OSError as error:
+        raise _fault(name, f"cannot be read: {error.strerror}") from error
+    if len(content) > LONGEST:
+        raise _fault(name, f"cannot be read: has more than {LONGEST} bytes")
+    return _decoded(content, name)
+
+
+def _decoded(content: bytes, name: str) -> str:
+    try:
+        # Universal newlines, as for text files: a line ends with \r\n, \r or \n.
+        return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise _fault(name, "cannot be read: is not UTF-8 text") from error
+
+
+def _fault(name: str, problem: str) -> InvalidInput:
+    return InvalidInput((Fault(file=name, line=0, field="", problem=problem),))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from envbuilder.core.image_layout import OURS, PYTHON, VENV
 from envbuilder.core.memory_policy import START_NAME
@@ -181,3 +181,9 @@ def image_path(text: str) -> str:
     if is_ours(text[1:]):
         raise ValueError(f"{text!r} is in a directory that envbuilder writes; use /workspace, /app or another")
     return text
+
+
+def parents(path: str) -> Iterator[str]:
+    """Yield the directories above a path, the nearest first."""
+    while path := path.rpartition("/")[0]:
+        yield path

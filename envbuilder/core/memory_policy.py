@@ -130,10 +130,10 @@ def parse(text: str) -> MemoryPolicy:
         >>> str(parse("limit:4096MiB,growth"))
         'limit:4GiB,growth'
     """
-    return together(tuple(parse_one(part.strip()) for part in text.split(",")))
+    return together(tuple(_parse_one(part.strip()) for part in text.split(",")))
 
 
-def parse_one(text: str) -> GpuMemory:
+def _parse_one(text: str) -> GpuMemory:
     """Parse the policy for one GPU.
 
     Raises:
@@ -141,7 +141,7 @@ def parse_one(text: str) -> GpuMemory:
     """
     name, colon, amount = text.partition(":")
     if name == Way.FRACTION and colon:
-        return fraction(amount)
+        return _fraction(amount)
     if name == Way.LIMIT and colon:
         return limit(amount)
     if text not in {Way.ALL, Way.GROWTH, Way.ASYNC}:
@@ -149,7 +149,7 @@ def parse_one(text: str) -> GpuMemory:
     return GpuMemory(way=Way(text))
 
 
-def fraction(text: str) -> GpuMemory:
+def _fraction(text: str) -> GpuMemory:
     """Return the policy for a part of a device's memory, such as `0.8`.
 
     Raises:
@@ -219,9 +219,9 @@ def _size(size: int) -> str:
 
 
 _POLICY: Any = Annotated[MemoryPolicy, Parsed(parse)]
-_ONE: Any = Annotated[GpuMemory, Parsed(parse_one)]
+_ONE: Any = Annotated[GpuMemory, Parsed(_parse_one)]
 _AMOUNTS: dict[str, Any] = {
-    "fraction": Annotated[GpuMemory, Parsed(fraction)],
+    "fraction": Annotated[GpuMemory, Parsed(_fraction)],
     "limit": Annotated[GpuMemory, Parsed(limit)],
 }
 _GPUS: Any = Annotated[tuple[Annotated[GpuMemory, Parsed(_gpu, of=object)], ...], NotEmpty()]

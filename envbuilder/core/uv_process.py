@@ -73,11 +73,11 @@ class Progress:
         return now - self._since >= self._silence
 
 
-def environ_with_timeout(environ: Mapping[str, str]) -> dict[str, str]:
+def _environ_with_timeout(environ: Mapping[str, str]) -> dict[str, str]:
     """Return an environment that sets uv's timeout to `_TIMEOUT` seconds, unless the user has set it.
 
     Example:
-        >>> environ_with_timeout({}), environ_with_timeout({"HTTP_TIMEOUT": "300"})
+        >>> _environ_with_timeout({}), _environ_with_timeout({"HTTP_TIMEOUT": "300"})
         ({'UV_HTTP_TIMEOUT': '12'}, {'HTTP_TIMEOUT': '300'})
     """
     own = {} if any(environ.get(name) for name in _TIMEOUTS) else {_TIMEOUTS[0]: str(_TIMEOUT)}
@@ -117,7 +117,7 @@ def run_process(
     ends = time.monotonic() + timeout
     with subprocess.Popen(
         command,
-        env=environ_with_timeout(environ),
+        env=_environ_with_timeout(environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

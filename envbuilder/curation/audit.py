@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Protocol
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
@@ -15,7 +12,7 @@ from packaging.version import Version
 from envbuilder.catalog.claims import claims_of, compare
 from envbuilder.catalog.environments import Catalog, Environment, FrameworkWheel, OtherRelease
 from envbuilder.catalog.evidence import Measured
-from envbuilder.catalog.load.evidence import Proof, dump_proof
+from envbuilder.catalog.load.environments import Proof, dump_proof
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
@@ -23,33 +20,35 @@ from envbuilder.curation.environment_files import document_text, read_document, 
 from envbuilder.curation.new_environment import NewRelease, library_set, model_for, new_environment
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.wheel_audit.audited_wheel import Audit, MeasuredWheel
-from envbuilder.lock.index.index import Index, IndexFile
+from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.resolve.wheel_files import Candidate, best
 
 _NEWEST_GLIBC = Release("2.40")
 """Wheels for any supported Linux are accepted, because nothing in them is run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditPorts:
-    """The ports for auditing.
+class MeasuredWheels(Protocol):
+    """Wheels of the package index and of this host, measured one at a time; downloads are removed afterwards."""
 
-    Attributes:
-        index: The package index.
-        fetch: Downloads a file of the index into a directory, verified.
-        measure: Measures a wheel; the directory is for unpacked files.
-        work: Directory for both; its content is removed.
-        progress: Progress callback; receives one line of text.
-    """
+    def files(self, package: str, version: str) -> tuple[IndexFile, ...]:
+        """Return the files of a release; errors as in `Index.files`."""
+        ...
 
-    index: Index
-    fetch: Callable[[IndexFile, Path], Path]
-    measure: Callable[[Path, Path], MeasuredWheel]
-    work: Path
-    progress: Callable[[str], None]
+    def of_index(self, file: IndexFile) -> MeasuredWheel:
+        """Download and measure a wheel.
+
+        Raises:
+            SourceUnreachable: The index does not answer.
+            VerificationFailed: The file does not match its hash.
+        """
+        ...
+
+    def of_host(self, path: Path) -> MeasuredWheel:
+        """Measure a wheel where it is."""
+        ...
 
 
-def audit_row(catalog: Catalog, row: Environment, ports: AuditPorts, *, python: Release | None = None) -> Audit:
+def audit_row(catalog: Catalog, row: Environment, wheels: MeasuredWheels, *, python: Release | None = None) -> Audit:
     """Measure the wheel of a row: the one for its default interpreter.
 
     Wheels of one release can differ: those of 1.13 and 1.14 for Python 3.6 and 3.7 were built on different systems.
@@ -57,7 +56,7 @@ def audit_row(catalog: Catalog, row: Environment, ports: AuditPorts, *, python: 
     Args:
         catalog: The rows.
         row: The row.
-        ports: The ports.
+        wheels: The wheels.
         python: Interpreter of another wheel to measure.
 
     Raises:
@@ -66,13 +65,13 @@ def audit_row(catalog: Catalog, row: Environment, ports: AuditPorts, *, python: 
         VerificationFailed: The file does not match its hash.
     """
     wheel = row.framework
-    files = ports.index.files(wheel.package, str(wheel.version))
+    files = wheels.files(wheel.package, str(wheel.version))
     chosen = _best(files, python or row.default_python, f"{wheel.package}=={wheel.version}")
-    return _audited(catalog, chosen, ports)
+    return compared(catalog, wheels.of_index(chosen))
 
 
 def audit_release(
-    catalog: Catalog, package: str, version: Version, ports: AuditPorts, *, python: Release | None
+    catalog: Catalog, package: str, version: Version, wheels: MeasuredWheels, *, python: Release | None
 ) -> Audit:
     """Measure any wheel of the index; that for the newest interpreter if none is named.
 
@@ -81,20 +80,19 @@ def audit_release(
         SourceUnreachable: The index does not answer.
         VerificationFailed: The file does not match its hash.
     """
-    files = ports.index.files(package, str(version))
+    files = wheels.files(package, str(version))
     wanted = python or max(pythons_of(files), default=None)
     if wanted is None:
         raise ResolutionFailed(
             f"the index has no wheel of {package} {version} for Linux on x86-64 and Python 3.6 or later",
             hint="check the version: the GPU package of TensorFlow is tensorflow-gpu up to 2.11.0",
         )
-    return _audited(catalog, _best(files, wanted, f"{package}=={version}"), ports)
+    return compared(catalog, wheels.of_index(_best(files, wanted, f"{package}=={version}")))
 
 
-def audit_file(catalog: Catalog, path: Path, ports: AuditPorts) -> Audit:
+def audit_file(catalog: Catalog, path: Path, wheels: MeasuredWheels) -> Audit:
     """Measure a wheel on this host."""
-    with _work(ports) as folder:
-        return compared(catalog, ports.measure(path, folder))
+    return compared(catalog, wheels.of_host(path))
 
 
 def compared(catalog: Catalog, wheel: MeasuredWheel) -> Audit:
@@ -110,7 +108,7 @@ def compared(catalog: Catalog, wheel: MeasuredWheel) -> Audit:
     )
 
 
-def record_audit(catalog: Catalog, audit: Audit, index: Index, records: CatalogFiles, today: date) -> str:
+def record_audit(catalog: Catalog, audit: Audit, wheels: MeasuredWheels, records: CatalogFiles, today: date) -> str:
     """Write the measurement into the row of this release, or make a new row for it.
 
     Returns:
@@ -121,7 +119,7 @@ def record_audit(catalog: Catalog, audit: Audit, index: Index, records: CatalogF
     """
     row = next((row for row in catalog.environments if row.id == audit.row), None)
     if row is None or audit.listed_under:
-        return _record_new(catalog, audit.wheel, index, records, today)
+        return _record_new(catalog, audit.wheel, wheels, records, today)
     wheel = audit.wheel
     if audit.agrees and row.framework.measured == wheel.sha256:
         # The measurement is unchanged, so the date stays.
@@ -151,11 +149,13 @@ def pythons_of(files: tuple[IndexFile, ...]) -> tuple[Release, ...]:
     return tuple(sorted(found))
 
 
-def _record_new(catalog: Catalog, wheel: MeasuredWheel, index: Index, records: CatalogFiles, today: date) -> str:
+def _record_new(
+    catalog: Catalog, wheel: MeasuredWheel, wheels: MeasuredWheels, records: CatalogFiles, today: date
+) -> str:
     release = NewRelease(
         package=wheel.package,
         version=wheel.version,
-        pythons=pythons_of(index.files(wheel.package, str(wheel.version))),
+        pythons=pythons_of(wheels.files(wheel.package, str(wheel.version))),
         claims=wheel.claims,
         cuda_pins=wheel.cuda_pins,
         sha256=wheel.sha256,
@@ -173,25 +173,10 @@ def _record_new(catalog: Catalog, wheel: MeasuredWheel, index: Index, records: C
     if entry is not None:
         records.write_libraries(with_library_set(records.libraries_path, entry))
     comments, document = read_document(records.environment_path(model.id))
-    made = new_environment(model, document, release, str(entry["id"]) if entry else "")
+    made = new_environment(model, document, release, entry.id if entry else "")
     records.write_environment(release.id, document_text(comments, made))
     records.write_evidence(release.id, dump_proof(release.id, Proof(evidence=(_measured(wheel, today),))))
     return release.id
-
-
-def _audited(catalog: Catalog, chosen: IndexFile, ports: AuditPorts) -> Audit:
-    with _work(ports) as folder:
-        ports.progress(f"downloading {chosen.file}")
-        path = ports.fetch(chosen, folder)
-        ports.progress(f"measuring {chosen.file}")
-        return compared(catalog, ports.measure(path, folder))
-
-
-@contextmanager
-def _work(ports: AuditPorts) -> Iterator[Path]:
-    ports.work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=ports.work, prefix="audit-") as name:
-        yield Path(name)
 
 
 def _best(files: tuple[IndexFile, ...], python: Release, what: str) -> IndexFile:

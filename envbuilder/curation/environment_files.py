@@ -5,11 +5,14 @@ Only measured fields are changed; order of fields, comments at the top and every
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from envbuilder.catalog.claims import Claims, CudaClaims
-from envbuilder.catalog.cuda import KernelFamily
+from envbuilder.catalog.cuda import LibrarySet
+from envbuilder.core import structure
 from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.core.yaml.documents import parse
 from envbuilder.core.yaml.plain import plain_of
@@ -72,11 +75,13 @@ def with_measured(document: dict[str, Plain], claims: Claims, *, sha256: str, so
     return changed
 
 
-def with_library_set(path: Path, entry: dict[str, Plain]) -> str:
+def with_library_set(path: Path, entry: LibrarySet) -> str:
     """Return the text of `libraries.yaml` with one more set at its end."""
     comments, document = read_document(path)
     known = document.get("libraries")
-    return document_text(comments, {**document, "libraries": [*(known if isinstance(known, list) else []), entry]})
+    return document_text(
+        comments, {**document, "libraries": [*(known if isinstance(known, list) else []), structure.dump(entry)]}
+    )
 
 
 def _with_cuda(before: dict[str, Plain], cuda: CudaClaims) -> dict[str, Plain]:
@@ -89,9 +94,9 @@ def _with_cuda(before: dict[str, Plain], cuda: CudaClaims) -> dict[str, Plain]:
     if cuda.cudnn is not None:
         known = str(_mapping(before.get("cudnn")).get("compiled", ""))
         seen = cuda.cudnn.compiled.text
-        compiled = known if known.startswith(f"{seen}.") else seen
-        after["cudnn"] = {"compiled": compiled, "rule": cuda.cudnn.rule.value}
-    after["code"] = [_family(family) for family in cuda.families]
+        compiled = Release(known) if known.startswith(f"{seen}.") else cuda.cudnn.compiled
+        after["cudnn"] = structure.dump(replace(cuda.cudnn, compiled=compiled))
+    after["code"] = [structure.dump(family) for family in cuda.families]
     return _ordered(after, _CUDA_ORDER)
 
 
@@ -100,19 +105,6 @@ def _sonames(sonames: tuple[str, ...], *, keep_empty: bool) -> dict[str, Plain]:
     optional: list[Plain] = [soname for soname in sonames if soname.startswith(_FEATURES)]
     named: dict[str, Plain] = {"sonames": always}
     return {**named, "optional": optional} if optional or keep_empty else named
-
-
-def _family(family: KernelFamily) -> Plain:
-    document: dict[str, Plain] = {
-        "name": family.name,
-        "machine": [str(code) for code in family.machine],
-        "ptx": [str(code) for code in family.ptx],
-    }
-    if family.isa is not None:
-        document["isa"] = family.isa.text
-    if not family.forward:
-        document["forward"] = False
-    return document
 
 
 def _ordered(document: dict[str, Plain], order: tuple[str, ...]) -> dict[str, Plain]:

@@ -14,7 +14,9 @@ from datetime import date
 from packaging.version import Version
 
 from envbuilder.catalog.claims import Claims, CudaClaims
+from envbuilder.catalog.cuda import LibrarySet
 from envbuilder.catalog.environments import BaseChoice, Catalog, CudaProvider, Environment
+from envbuilder.catalog.sources import Source
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain
@@ -69,8 +71,8 @@ def model_for(catalog: Catalog, release: NewRelease) -> Environment:
     return before[-1] if before else kind[0]
 
 
-def library_set(catalog: Catalog, release: NewRelease) -> dict[str, Plain] | None:
-    """Return the library set that the release itself requires, as an entry of `libraries.yaml`.
+def library_set(catalog: Catalog, release: NewRelease) -> LibrarySet | None:
+    """Return the library set that the release itself requires.
 
     Returns:
         None for a CPU release, one without the extra, and one whose set the catalog has already.
@@ -91,14 +93,14 @@ def library_set(catalog: Catalog, release: NewRelease) -> dict[str, Plain] | Non
     if any(known.id == name for known in catalog.libraries):
         # The same CUDA and cuDNN with another NCCL or the like: this one is named for its TensorFlow.
         name = f"{name}-{release.id.rpartition('-')[0]}"
-    return {
-        "id": name,
-        "cuda": f"{major}.{minor}",
-        "cudnn": ".".join(cudnn.text.split(".")[:3]),
-        "wheels": list(wheels),
-        "sonames": [soname for soname in cuda.sonames if not soname.startswith("libnvshmem")],
-        "sources": [source],
-    }
+    return LibrarySet(
+        id=name,
+        cuda=Release(cuda.compiled.series),
+        cudnn=Release(".".join(cudnn.text.split(".")[:3])),
+        wheels=tuple(wheels),
+        sonames=tuple(soname for soname in cuda.sonames if not soname.startswith("libnvshmem")),
+        sources=(Source(text=source),),
+    )
 
 
 def new_environment(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import date
-from pathlib import Path
 from typing import Protocol
 
 from envbuilder.catalog.cuda import CudaFacts
@@ -21,8 +19,9 @@ from envbuilder.catalog.evidence import (
     Resolved,
     Unproven,
 )
-from envbuilder.catalog.load.evidence import Proof, dump_proof
+from envbuilder.catalog.load.environments import Proof, dump_proof
 from envbuilder.core.errors import EngineError, EnvbuilderError, ResolutionFailed, SourceUnreachable, ToolFailed
+from envbuilder.core.versions import Release
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.proof.failure_reason import first_problem, on_one_line
 from envbuilder.curation.proof.interpreters import HostPython
@@ -30,6 +29,7 @@ from envbuilder.diagnostics.checks.evaluation import run_bare_checks
 from envbuilder.diagnostics.checks.expectation import expect_bare
 from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.report.json_format import json_report
 from envbuilder.lock.closures import Closure
 from envbuilder.lock.create import Measure, with_sizes
 from envbuilder.lock.resolve.requests import build_request, row_request
@@ -41,15 +41,26 @@ _ENOUGH = {Grade.IMAGE_WITH_STAND_INS: {Grade.IMAGE_WITH_STAND_INS, Grade.IMAGE}
 """Grades that answer a request, where it is not that grade alone."""
 
 
-class Environments(Protocol):
-    """A maker of bare environments."""
+class BareHost(Protocol):
+    """This host without containers: its interpreters, and runs of closures in environments of their own."""
 
-    def made(self, interpreter: HostPython, closure: Closure) -> AbstractContextManager[Path]:
-        """Yield the interpreter of an environment with the files of a closure, until the block ends."""
+    def find(self, python: Release) -> HostPython | None:
+        """Return an interpreter with this major and minor version; None if there is none."""
         ...
 
-    def forget(self, package: str) -> None:
-        """Remove the downloads of one distribution."""
+    def run(self, python: HostPython, closure: Closure, package: str, installed: Callable[[], None]) -> Facts:
+        """Install the files of a closure, run the probe without a GPU, and remove everything.
+
+        Args:
+            python: The interpreter.
+            closure: The files.
+            package: Distribution whose download is removed too.
+            installed: Called between installation and probe.
+
+        Raises:
+            SourceUnreachable: The package index does not answer, or a file is gone.
+            ToolFailed: Something cannot be installed, or the probe fails.
+        """
         ...
 
 
@@ -74,12 +85,9 @@ class ProofPorts:
         shipped: The closures that rows ship with.
         resolver: Resolves Python packages.
         measure: Returns the bytes of some files for an interpreter, in their order.
-        find_python: Returns an interpreter of this host; None if there is none.
-        environments: Makes bare environments.
-        look: Runs the probe in an environment, without a GPU.
+        host: Runs closures without a container.
         image: Builds and validates images.
         records: Storage of the proofs.
-        write_report: Returns a report as text.
         today: The day.
         clock: Returns seconds, monotonic.
         progress: Progress callback; receives one line of text.
@@ -89,12 +97,9 @@ class ProofPorts:
     shipped: ShippedClosures
     resolver: Resolver
     measure: Measure
-    find_python: Callable[[Environment, BaseChoice], HostPython | None]
-    environments: Environments
-    look: Callable[[Path], Facts]
+    host: BareHost
     image: ImageProver
     records: CatalogFiles
-    write_report: Callable[[Report], str]
     today: date
     clock: Callable[[], float]
     progress: Callable[[str], None]
@@ -233,15 +238,16 @@ def _run_on_cpu(row: Environment, closures: tuple[Closure, ...], proof: Proof, p
     ports.progress(f"{row.id}: installing {len(closure.packages)} packages for Python {python.version}")
     started = ports.clock()
     try:
-        with ports.environments.made(python, closure) as environment:
-            ports.progress(f"{row.id}: importing, training, saving, loading")
-            facts = ports.look(environment)
+        facts = ports.host.run(
+            python,
+            closure,
+            row.framework.package,
+            lambda: ports.progress(f"{row.id}: importing, training, saving, loading"),
+        )
     except SourceUnreachable as error:
         return _untried(row, proof, Grade.CPU, error.message, ports)
     except ToolFailed as error:
         return _failed(proof, Grade.CPU, error.message, ports.today)
-    finally:
-        ports.environments.forget(row.framework.package)
     subject = f"{row.framework.package} {row.framework.version} on Python {python.version}"
     seconds = ports.clock() - started
     report = run_bare_checks(expect_bare(row, closure, ports.tables), facts, subject=subject, seconds=seconds)
@@ -252,7 +258,7 @@ def _run_on_cpu(row: Environment, closures: tuple[Closure, ...], proof: Proof, p
         glibc=python.glibc,
         closure=closure.digest,
         when=ports.today,
-        report=ports.records.write_report(row.id, f"cpu-{closure.python}", ports.write_report(report)),
+        report=ports.records.write_report(row.id, f"cpu-{closure.python}", json_report(report)),
     )
     return replace(proof, evidence=(*_without(proof.evidence, RanOnCpu), entry))
 
@@ -261,7 +267,7 @@ def _runnable(row: Environment, closures: tuple[Closure, ...], ports: ProofPorts
     """Return the closure of the most preferred base whose interpreter this host has."""
     for choice in row.bases:
         closure = next((each for each in closures if choice.system.id in each.bases), None)
-        python = ports.find_python(row, choice)
+        python = ports.host.find(choice.python)
         if closure is not None and python is not None:
             return python, closure
     return None

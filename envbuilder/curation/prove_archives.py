@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from envbuilder.catalog.archives import ArchiveFacts, VendorArchive
+from envbuilder.catalog.archives import ArchiveFacts, ArchivePin, VendorArchive
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.load.archives import dump_archives
+from envbuilder.catalog.load.tables import dump_archives
 from envbuilder.catalog.sources import Source
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import open_elf, read_shared_object
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.curation.environment_files import read_document
-from envbuilder.lock.archive_pins import ArchivePin, archive_pin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +166,7 @@ def archives_text(facts: ArchiveFacts, path: Path) -> str:
 
 def _unpinned(archive: VendorArchive) -> ArchivePin:
     """Return the pin of an archive without the hashes of its libraries, so that it has to be opened itself."""
-    pin = archive_pin(archive, (each.soname for each in archive.libraries))
+    pin = archive.pin(each.soname for each in archive.libraries)
     return replace(pin, libraries=tuple(replace(each, sha256="") for each in pin.libraries))
 
 

@@ -116,7 +116,7 @@ def _probe_host(python: Path | None, request: ProbeRequest, timeout: float) -> b
             return probe_document(python, request, timeout=timeout)
         except EnvbuilderError as error:
             why = error.message.splitlines()[0]
-    return without_software(probe_document(Path(sys.executable), HARDWARE, timeout=timeout), why)
+    return _without_software(probe_document(Path(sys.executable), HARDWARE, timeout=timeout), why)
 
 
 def _request(timeout: float, *, imports: bool) -> ProbeRequest:
@@ -204,7 +204,7 @@ def with_host_environment(document: bytes, host_environment: HostEnvironment | N
     return _written(load_object(document, surrogates=True) | {HOST_ENVIRONMENT: dump(host_environment)})
 
 
-def without_software(document: bytes, why: str) -> bytes:
+def _without_software(document: bytes, why: str) -> bytes:
     """Return the probe's document with a reason in place of the installed software.
 
     Args:

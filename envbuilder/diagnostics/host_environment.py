@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -144,22 +144,25 @@ def start_host_environment(
     started = host.clock()
     engine = Pending(lambda: _engine(host))
     sandbox = Pending(lambda: _sandbox(host))
-    sources = {kind: Pending(partial(_source, host, kind, engine, limit)) for kind in SourceKind}
+    answered: dict[SourceKind, SourceSeen | None] = {kind: _late(kind, limit) for kind in SourceKind}
+    sources = [Pending(partial(_ask, host, kind, engine, limit, answered)) for kind in SourceKind]
 
     def seen() -> HostEnvironment:
         def left() -> float:
             return started + limit + _SPARE_SECONDS - host.clock()
 
         late = EngineSilent(why="the container engine did not answer in time", remedy="", denied=False)
-        answered = {kind: pending.result(left(), _late(kind, limit)) for kind, pending in sources.items()}
+        for source in sources:
+            source.result(left(), None)
         found = sandbox.result(left(), ("", ""))
         told = engine.result(left(), late)
+        now = dict(answered)  # threads that are late may still write
         return HostEnvironment(
             engine=_answers(told, host.services) if isinstance(told, EngineInfo) else told,
             sandbox=found[0],
             why_no_sandbox=found[1],
-            sources=tuple(each for each in answered.values() if each is not None),
-            unnamed=tuple(kind for kind, each in answered.items() if each is None),
+            sources=tuple(each for kind in SourceKind if (each := now[kind]) is not None),
+            unnamed=tuple(kind for kind in SourceKind if now[kind] is None),
             ca_bundles=host.ca_bundles,
             proxies=host.proxies,
             limit=limit,
@@ -211,27 +214,43 @@ def _late(kind: SourceKind, limit: float) -> SourceSeen:
     return SourceSeen(kind=kind, host="", chosen="", silence=Silence.TIME, status=None, seconds=limit, proxied=False)
 
 
-def _source(
-    host: HostEnvironmentPorts, kind: SourceKind, engine: Pending[EngineInfo | EngineSilent], limit: float
-) -> SourceSeen | None:
-    """Ask one source, including the lookup of its address; return None if it has no address."""
+def _ask(
+    host: HostEnvironmentPorts,
+    kind: SourceKind,
+    engine: Pending[EngineInfo | EngineSilent],
+    limit: float,
+    answered: dict[SourceKind, SourceSeen | None],
+) -> None:
+    """Ask one source, including the lookup of its address, and note what is known of it as soon as it is.
+
+    Args:
+        host: What is asked.
+        kind: The source.
+        engine: What the engine says; only it knows the mirrors of the registry.
+        limit: Seconds for all of it.
+        answered: Receives the source: None without an address; silent until there is an answer.
+    """
     started = host.clock()
-    # The engine asks the registry, because only it knows its mirrors.
     told = engine.result(limit * _PATIENCE_WITH_ENGINE, _NOBODY) if kind is SourceKind.REGISTRY else _NOBODY
     address = host.sources.address(kind, told if isinstance(told, EngineInfo) else None)
     if address is None:
-        return None
+        answered[kind] = None
+        return
+    known = replace(
+        _late(kind, limit),
+        host=_host(address.url) if address.configured else "",
+        chosen=address.chosen,
+        proxied=host.sources.is_proxied(address.url),
+    )
+    answered[kind] = known
     left = max(limit - (host.clock() - started), 0.01)
     asked = Pending(lambda: host.sources.ask(address.url, left))
     answer = asked.result(left, Silence.TIME)
-    return SourceSeen(
-        kind=kind,
-        host=_host(address.url) if address.configured else "",
-        chosen=address.chosen,
+    answered[kind] = replace(
+        known,
         silence=answer if isinstance(answer, Silence) else None,
         status=None if isinstance(answer, Silence) else answer,
         seconds=round(host.clock() - started, 3),
-        proxied=host.sources.is_proxied(address.url),
     )
 
 

@@ -72,7 +72,7 @@ def validate(
         )
     tier = wanted.tier or (Tier.GPU if wanted.devices or engine.info().gpus else Tier.CPU)
     expected = lock or lock_inside(engine, wanted.image)
-    expectation = expectation_of(catalog, expected)
+    expectation = _expectation_of(catalog, expected)
     if wanted.memory:
         expectation = _with_memory(expectation, wanted.memory)
     gpu = tier is Tier.GPU
@@ -119,7 +119,7 @@ def validate_facts(  # noqa: PLR0913  each is a part of one report
     """
     asked_for_gpus = not (isinstance(facts.gpu, Unseen) and facts.gpu.kind == NOT_ASKED.kind)
     return run_checks(
-        expectation_of(catalog, lock),
+        _expectation_of(catalog, lock),
         facts,
         tier=tier or (Tier.GPU if asked_for_gpus else Tier.CPU),
         required=required,
@@ -139,7 +139,7 @@ def _with_memory(expectation: Expectation, policy: MemoryPolicy) -> Expectation:
     return replace(expectation, memory=policy)
 
 
-def expectation_of(catalog: Catalog, lock: Lock) -> Expectation:
+def _expectation_of(catalog: Catalog, lock: Lock) -> Expectation:
     """Return the expected properties of an image of a lock, by its row."""
     row = select(catalog, lock.environment, Version(lock.framework_version))
     return expect(row, lock, catalog.cuda)
@@ -181,7 +181,7 @@ def validate_target(
         ToolFailed: The probe gave no answer.
     """
     started = clock()
-    request = request_for(expectation_of(catalog, lock), gpu=target.tier is Tier.GPU)
+    request = request_for(_expectation_of(catalog, lock), gpu=target.tier is Tier.GPU)
     facts = look(replace(request, limit=min(request.limit, target.timeout * SHARE_FOR_TENSORFLOW)))
     return validate_facts(
         catalog,

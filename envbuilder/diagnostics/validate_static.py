@@ -63,12 +63,12 @@ def _content(subject: Subject, work: Path) -> ImageContent:
             [partial(fetch, number) for number in range(len(subject.diff_ids))],
             config_of(subject.document),
             subject.manifest,
-            read_library,
+            _read_library,
             Path(directory),
         )
 
 
-def read_library(path: str, stream: BinaryIO) -> LibraryFile:
+def _read_library(path: str, stream: BinaryIO) -> LibraryFile:
     """Return the libraries that an ELF file requires; for a damaged one with the reason."""
     try:
         found = read_shared_object(open_elf(stream))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from envbuilder.core.references import ImageRef
-from envbuilder.image.base.debian_trees import DebianTrees
+from envbuilder.image.base.deb_trees import DebTrees
 from envbuilder.image.base.registry_content import RegistryContent
 from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.container_engine import Listener
@@ -31,7 +31,7 @@ class BaseContents:
         listener: Receives the progress of transfers.
     """
 
-    debian: DebianTrees
+    debian: DebTrees
     registry_mirror: str
     connect: Callable[[], RegistryClient]
     store: Store

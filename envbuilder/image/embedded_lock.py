@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from envbuilder.core.errors import InvalidInput, UsageError
+from envbuilder.core.files import LONGEST
 from envbuilder.core.image_layout import LOCK_FILE
 from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import load
+from envbuilder.oci.layout.layer_compression import unpacked
+from envbuilder.oci.layout.layer_tar import LayerTar
 from envbuilder.oci.runtime.command import RunRequest, RunResult
 
 LOCK_IN_IMAGE = f"/{LOCK_FILE}"
@@ -53,6 +58,40 @@ def lock_of(shown: RunResult, place: str) -> Lock:
         UsageError: There is none.
     """
     return lock_in(None if shown.status else shown.stdout, place)
+
+
+def lock_in_layers(layers: Sequence[Callable[[Path], None]], place: str, work: Path) -> Lock:
+    """Return the lock in the layers of an image; its last layers are read, down to the one that has it.
+
+    Args:
+        layers: Each writes one layer's blob into a file; lowest first.
+        place: Name of the image, for errors.
+        work: Directory for a layer while it is read.
+
+    Raises:
+        UsageError: There is none.
+        InvalidInput: It is of another version.
+        VerificationFailed: A layer is damaged.
+    """
+    blob = work / "layer"
+    for write in reversed(layers):
+        try:
+            write(blob)
+            content = _lock_in_blob(blob)
+        finally:
+            blob.unlink(missing_ok=True)
+        if content is not None:
+            return lock_in(content, place)
+    return lock_in(None, place)
+
+
+def _lock_in_blob(blob: Path) -> bytes | None:
+    with unpacked(blob) as stream:
+        tar = LayerTar(stream, blob.name)
+        for found in tar.members():
+            if found.member.path == LOCK_FILE and found.member.size <= LONGEST:
+                return b"".join(tar.content())
+    return None
 
 
 def lock_in(content: bytes | None, place: str) -> Lock:

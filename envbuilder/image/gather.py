@@ -14,7 +14,7 @@ from envbuilder.core.errors import (
     VerificationFailed,
 )
 from envbuilder.core.memory_policy import HOOK
-from envbuilder.image.base.debian_trees import DebianTrees
+from envbuilder.image.base.deb_trees import DebTrees
 from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.bundle import files_of
 from envbuilder.image.layers.ports import PackageFiles
@@ -56,7 +56,7 @@ class Gatherer:
     store: Store
     files: LockFiles
     packages: PackageFiles
-    debian: DebianTrees
+    debian: DebTrees
     archives: ArchiveFiles
     bases: BaseContents
     progress: Callable[[str], None]

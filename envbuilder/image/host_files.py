@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import UsageError
 from envbuilder.image.base.deb.distributions import DISTRIBUTIONS
-from envbuilder.image.base.debian_trees import no_archive
+from envbuilder.image.base.deb_trees import no_archive
 from envbuilder.image.render import HostFile
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.resolve.apt_mirrors import apt_sources
 
 
 def host_files(
@@ -41,9 +40,11 @@ def host_files(
 
 
 def _sources_list(system: BaseSystem, mirrors: tuple[str, ...]) -> str:
+    """Return `sources.list` for the suite of a base and its updates."""
     if not mirrors:
         no_archive("OS packages need", DISTRIBUTIONS[system.kind], UsageError)
-    return apt_sources(mirrors[0], system.suite, system.components)
+    suites, components = (system.suite, f"{system.suite}-updates"), " ".join(system.components)
+    return "".join(f"deb {mirrors[0]} {suite} {components}\n" for suite in suites)
 
 
 def _uv_settings(index: str) -> bytes:

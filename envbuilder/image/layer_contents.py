@@ -16,7 +16,7 @@ from envbuilder.core.image_layout import LIBRARIES, LOCK_FILE, PYTHON, VENV
 from envbuilder.core.json_fields import parsed, record, records, text
 from envbuilder.image.contents import ImageContent, LibraryFile
 from envbuilder.oci.layout.layer_compression import unpacked
-from envbuilder.oci.layout.layer_tar import Found, LayerTar
+from envbuilder.oci.layout.layer_tar import LayerMember, LayerTar
 from envbuilder.oci.tar.members import Kind, Member
 
 _ELF = b"\x7fELF"
@@ -122,7 +122,7 @@ class _Look:
             self.layer.diff_id = stream.diff_id()
         return self.layer
 
-    def _note(self, each: Found, tar: LayerTar) -> None:
+    def _note(self, each: LayerMember, tar: LayerTar) -> None:
         path = each.member.path
         above, _, name = path.rpartition("/")
         if name == _OPAQUE:

@@ -14,7 +14,7 @@ from pathlib import Path
 from envbuilder.core.cache_directories import ROOMS, TREES, bytes_of, entries_of, remove
 from envbuilder.core.digests import digest_of_file
 from envbuilder.core.tree_manifests import State, compare, differences, manifest_of
-from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.image.layers.records import Records
 from envbuilder.image.running.image_runner import in_use
 from envbuilder.oci.store import Store
@@ -119,7 +119,7 @@ def _checks(cache: Path, store: Store) -> Iterator[tuple[str, list[Path], Callab
     yield "unpacked interpreters", _named(store.folder / "targets", _DIGITS), partial(_wrong_tree, store, "target")
     archives = _files_in(_named(cache / "files", _DIGITS), _VISIBLE)
     yield "interpreter archives and tools", archives, _wrong_file
-    known = {tree.path: tree.digest for tree in DebianStore(bases).all()}
+    known = {tree.path: tree.digest for tree in TreeStore(bases).all()}
     yield "Debian bases", _files_in(_named(bases, _VISIBLE), _TAR), partial(_wrong_base, known)
 
 

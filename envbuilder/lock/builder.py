@@ -11,7 +11,6 @@ from envbuilder.catalog.archives import single_source
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
-from envbuilder.lock.archive_pins import archive_pin
 from envbuilder.lock.inputs import inputs
 from envbuilder.lock.locations import Located, Refused
 from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
@@ -103,5 +102,5 @@ def _cuda(catalog: Catalog, row: Environment, located: Located) -> CudaPin | Non
         driver=driver,
         sonames=row.cuda.sonames,
         links=choice.links,
-        archives=tuple(archive_pin(use.archive, use.sonames) for use in uses),
+        archives=tuple(use.archive.pin(use.sonames) for use in uses),
     )

@@ -9,9 +9,9 @@ from typing import Annotated, Final, TypeAlias
 from envbuilder.core.digests import digest_of
 from envbuilder.core.field_rules import NotEmpty, Parsed
 from envbuilder.core.field_types import Digest
+from envbuilder.core.names import sha256
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.requirements import sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Chosen:
 
 
 def _line(chosen: Chosen) -> str:
-    return " ".join((*package_lines((chosen,)), *([str(chosen.size)] if chosen.size else [])))
+    return " ".join((*_package_lines((chosen,)), *([str(chosen.size)] if chosen.size else [])))
 
 
 def _chosen(line: str) -> Chosen:
@@ -97,10 +97,12 @@ class Closure:
     @property
     def digest(self) -> str:
         """`sha256:…` of all packages and build dependencies; the same files are the same closure on every base."""
-        text = "\n".join((f"python {self.python}", *package_lines(self.packages), "build", *package_lines(self.build)))
+        text = "\n".join(
+            (f"python {self.python}", *_package_lines(self.packages), "build", *_package_lines(self.build))
+        )
         return digest_of(text.encode())
 
 
-def package_lines(packages: Iterable[Chosen]) -> list[str]:
+def _package_lines(packages: Iterable[Chosen]) -> list[str]:
     """Return one line for each package: name, version, sha256, file."""
     return [f"{each.name} {each.version} {each.sha256} {each.file}" for each in packages]

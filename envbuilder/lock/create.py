@@ -9,8 +9,8 @@ from typing import Protocol, TypeAlias
 
 from envbuilder.catalog.environments import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
 from envbuilder.core.errors import UsageError
+from envbuilder.core.names import requirement_name
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.requirements import requirement_name
 from envbuilder.lock.base_choice import BaseSource, PythonSource, choose
 from envbuilder.lock.builder import Ingredients, assemble, refuse_policy
 from envbuilder.lock.closures import Chosen

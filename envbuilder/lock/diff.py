@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from envbuilder.core.digests import shortened
 from envbuilder.lock.lock import Lock
 
 
@@ -57,10 +58,10 @@ def _flat(lock: Lock) -> dict[str, str]:
     flat = {
         "environment": lock.environment,
         "framework": f"{lock.framework} {lock.framework_version}",
-        "base": " ".join(filter(None, (lock.base.id, lock.base.image, _short(lock.base.digest)))),
+        "base": " ".join(filter(None, (lock.base.id, lock.base.image, shortened(lock.base.digest)))),
         "summary": lock.summary,
         "epoch": str(lock.epoch),
-        "python": f"{lock.python.version} from {lock.python.provider.value} {_short(lock.python.sha256)}".rstrip(),
+        "python": f"{lock.python.version} from {lock.python.provider.value} {shortened(lock.python.sha256)}".rstrip(),
         "user": f"{lock.user.name} {lock.user.uid}:{lock.user.gid}",
         "memory": str(lock.memory),
     }
@@ -72,9 +73,9 @@ def _flat(lock: Lock) -> dict[str, str]:
         flat["driver"] = lock.cuda.driver.text
         flat |= {f"sonames.{soname}": "opened" for soname in lock.cuda.sonames}
         flat |= {f"links.{link.name}": link.target for link in lock.cuda.links}
-        flat |= {f"archives.{pin.id}": _short(pin.sha256) for pin in lock.cuda.archives}
+        flat |= {f"archives.{pin.id}": shortened(pin.sha256) for pin in lock.cuda.archives}
         flat |= {
-            f"archives.{pin.id}.{library.soname}": f"{library.path} {_short(library.sha256)}".rstrip()
+            f"archives.{pin.id}.{library.soname}": f"{library.path} {shortened(library.sha256)}".rstrip()
             for pin in lock.cuda.archives
             for library in pin.libraries
         }
@@ -84,13 +85,12 @@ def _flat(lock: Lock) -> dict[str, str]:
     flat |= {f"base.packages.{pin.name}": pin.version for pin in lock.base.packages}
     flat |= {f"os_packages.{pin.name}": pin.version for pin in lock.os_packages}
     flat |= {
-        f"files.{file.path}": f"{_short(file.sha256)}{' executable' if file.executable else ''}" for file in lock.files
+        f"files.{file.path}": f"{shortened(file.sha256)}{' executable' if file.executable else ''}"
+        for file in lock.files
     }
     flat |= {f"allow.{path}": "allowed" for path in lock.allow}
     flat |= {f"tools.{tool.name}": tool.version for tool in lock.tools}
-    flat |= {f"packages.{pin.group.value}.{pin.name}": f"{pin.version} {_short(pin.sha256)}" for pin in lock.packages}
+    flat |= {
+        f"packages.{pin.group.value}.{pin.name}": f"{pin.version} {shortened(pin.sha256)}" for pin in lock.packages
+    }
     return flat
-
-
-def _short(digest: str) -> str:
-    return digest.removeprefix("sha256:")[:12]

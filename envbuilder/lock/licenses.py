@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from envbuilder.catalog.archives import ArchiveFacts
+from envbuilder.catalog.archives import ArchiveFacts, ArchivePin
 from envbuilder.core.errors import LicenseNotAccepted
-from envbuilder.lock.archive_pins import ArchivePin
 
 
 def refuse_unaccepted(archives: Iterable[ArchivePin], facts: ArchiveFacts, *, accepted: bool) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
 from envbuilder.core.field_rules import Entries, Parsed, Unique, When
@@ -33,7 +34,6 @@ from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.spec_values import OwnFile, User, Variables
 from envbuilder.oci.images import ImagePin
 

@@ -1,20 +1,23 @@
-"""Canonical text of a lock and its decoder; `load(dump(lock)) == lock`, and equal locks are equal bytes."""
+"""Lock files: where they are, and their canonical text. `load(dump(lock)) == lock`, and equal locks are equal bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated
 
 from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.environments import CudaProvider
 from envbuilder.core import structure
-from envbuilder.core.conversion.reading import Mismatch, Path
+from envbuilder.core.conversion.reading import Mismatch
+from envbuilder.core.conversion.reading import Path as FieldPath
 from envbuilder.core.digests import digest_of
-from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.errors import Fault, InvalidInput, UsageError
 from envbuilder.core.field_rules import At
 from envbuilder.core.field_types import exactly
+from envbuilder.core.files import read_text
 from envbuilder.core.names import is_file_of, shown
 from envbuilder.core.references import ImageRef
 from envbuilder.core.yaml.canonical import dump as canonical
@@ -23,6 +26,8 @@ from envbuilder.core.yaml.structured import structured, value_of
 from envbuilder.lock.lock import LOCK_SCHEMA, BasePin, CudaPin, Lock, PackagePin
 from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
 
+SPEC = Path("envbuilder.yaml")
+LOCK = Path("envbuilder.lock")
 _HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbuilder.yaml and lock again.\n"
 
 
@@ -57,7 +62,7 @@ def dump(lock: Lock) -> str:
     return _HEADER + canonical({"schema": LOCK_SCHEMA, **structure.dump(lock)})
 
 
-def was_written_here(text: str) -> bool:
+def _was_written_here(text: str) -> bool:
     """Return True if a text begins like a lock, even if it is not a valid one."""
     return text.startswith(_HEADER)
 
@@ -103,7 +108,7 @@ def _wrong_archives(cuda: CudaPin | None) -> Iterator[Mismatch]:
         yield Mismatch(path=("cuda", "archives"), problem="must be given for libraries of archives, and only for these")
     taken: set[str] = set()
     for index, pin in enumerate(cuda.archives):
-        path: Path = ("cuda", "archives", index)
+        path: FieldPath = ("cuda", "archives", index)
         if bool(pin.inner) != (pin.format is ArchiveFormat.MAKESELF_NESTED):
             yield Mismatch(path=(*path, "inner"), problem="must be given for a nested run file, and only for one")
         for number, library in enumerate(pin.libraries):
@@ -132,3 +137,58 @@ def _second_tensorflow(packages: tuple[PackagePin, ...]) -> Iterator[Mismatch]:
             problem = f"{pin.name} {pin.version} is a second TensorFlow: it overwrites the files of {known}"
             hint = "lock again, which keeps that of the environment: `envbuilder lock`"
             yield Mismatch(path=("packages", index, "name"), problem=problem, hint=hint)
+
+
+def lock_path(name: str | None) -> Path | None:
+    """Return the lock that a name on the command line means; None if it can only be that of a row.
+
+    Args:
+        name: The path of a lock or of its directory; None means the lock in this directory.
+
+    Raises:
+        UsageError: There is no such lock.
+    """
+    if name is None:
+        if LOCK.is_file():
+            return LOCK
+        hint = "`envbuilder lock` creates it" if SPEC.is_file() else "name an environment: `envbuilder list`"
+        raise UsageError(f"{LOCK} not found in the current directory", hint=hint)
+    path = Path(name)
+    if path.is_file():
+        return path
+    if path.is_dir() and (path / LOCK).is_file():
+        return path / LOCK
+    if "/" in name or path.suffix == ".lock":
+        raise UsageError(f"lock not found: {name}", hint="`envbuilder lock` creates one from an envbuilder.yaml")
+    return None
+
+
+def read_lock(path: Path) -> Lock:
+    """Return the lock in a file.
+
+    Raises:
+        InvalidInput: The file is not a lock.
+    """
+    return load(read_text(path), str(path))
+
+
+def replaced_lock(path: Path, progress: Callable[[str], None]) -> Lock | None:
+    """Return the lock that a new one replaces; None if there is none, or an invalid one such as of another schema.
+
+    Args:
+        path: Path of the new lock.
+        progress: Progress callback; receives one line of text.
+
+    Raises:
+        InvalidInput: The file is not a lock.
+    """
+    if not path.is_file():
+        return None
+    try:
+        return read_lock(path)
+    except InvalidInput as error:
+        if not _was_written_here(read_text(path)):
+            raise
+        fault = error.faults[0]
+        progress(f"replacing a lock that is refused: {path}:{fault.line}: {fault.problem}")
+        return None

@@ -11,9 +11,9 @@ from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.core.errors import InvalidInput, UsageError
+from envbuilder.core.files import write_text
 from envbuilder.lock.lock import Lock, ToolPin
-from envbuilder.lock.lock_paths import read_lock, write_text
-from envbuilder.lock.lockfile import digest, dump
+from envbuilder.lock.lockfile import digest, dump, read_lock
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec import with_sources
 from envbuilder.lock.spec_values import Sources, Spec

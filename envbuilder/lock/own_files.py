@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.files import CHUNK
-from envbuilder.core.image_paths import image_path
+from envbuilder.core.image_paths import image_path, parents
 from envbuilder.lock.spec_values import OwnFile
 
 _MOST_FILES = 100_000
@@ -58,13 +58,13 @@ def surveyed(files: Iterable[OwnFile], folder: Path, spec: str, line_of: Callabl
 
 def _clash(added: Iterable[OwnFile], found: Mapping[str, OwnFile]) -> str:
     """Return the conflict of new files with those found before; empty for none."""
-    folders = {above for path in found for above in _above(path)}
+    folders = {above for path in found for above in parents(path)}
     for file in added:
         if file.path in found:
             return f"{found[file.path].source} also has the path {file.path}"
         if file.path in folders:
             return f"{file.path} is a directory of other files"
-        above = next((each for each in _above(file.path) if each in found), None)
+        above = next((each for each in parents(file.path) if each in found), None)
         if above:
             return f"{above} is a file, and {file.path} would be below it"
     return ""
@@ -146,8 +146,3 @@ def _opened(source: Path, folder: Path) -> BinaryIO:
         os.close(handle)
         raise ValueError(f"{source} is neither a file nor a directory")
     return os.fdopen(handle, "rb")
-
-
-def _above(path: str) -> Iterator[str]:
-    while path := path.rpartition("/")[0]:
-        yield path

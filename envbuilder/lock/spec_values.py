@@ -12,15 +12,22 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
 from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
-from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
+from envbuilder.core.names import (
+    LARGEST_ID,
+    account_name,
+    os_package,
+    pep440,
+    requirement,
+    requirement_name,
+    variable_problem,
+)
 from envbuilder.core.references import ImageRef, registry_address
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
 from envbuilder.lock.publisher_places import publisher_name, publisher_place
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
 
 
-def variable_name(text: str) -> str:
+def _variable_name(text: str) -> str:
     """Return the name of an environment variable that an image may set, unchanged.
 
     Raises:
@@ -31,7 +38,7 @@ def variable_name(text: str) -> str:
     return text
 
 
-def own_package(text: str) -> str:
+def _own_package(text: str) -> str:
     """Return a requirement for an own package, unchanged.
 
     Raises:
@@ -46,7 +53,7 @@ def own_package(text: str) -> str:
     return text
 
 
-def addresses(value: object) -> tuple[str, ...]:
+def _addresses(value: object) -> tuple[str, ...]:
     """Return one address, or several, as a tuple.
 
     Raises:
@@ -64,7 +71,7 @@ def layer_caches(value: object) -> tuple[str, ...]:
     Raises:
         ValueError: One of them is not `HOST/NAME`. The message does not repeat credentials.
     """
-    found = addresses(value)
+    found = _addresses(value)
     for text in found:
         if "@" in text:
             raise ValueError("must be REGISTRY/REPOSITORY without credentials: `docker login HOST` stores them")
@@ -79,7 +86,7 @@ Places: TypeAlias = Annotated[
     tuple[tuple[Annotated[str, Parsed(publisher_name)], Annotated[str, Parsed(publisher_place)]], ...],
     Entries(ordered=True),
 ]
-Variables: TypeAlias = Annotated[tuple[tuple[Annotated[str, Parsed(variable_name)], str], ...], Entries(ordered=True)]
+Variables: TypeAlias = Annotated[tuple[tuple[Annotated[str, Parsed(_variable_name)], str], ...], Entries(ordered=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,10 +137,10 @@ class Sources:
     """
 
     registry_mirror: Annotated[str, Parsed(registry_address)] = ""
-    debian_mirrors: Annotated[tuple[str, ...], At("debian_mirror"), Parsed(addresses, of=object)] = ()
+    debian_mirrors: Annotated[tuple[str, ...], At("debian_mirror"), Parsed(_addresses, of=object)] = ()
     debian_keyring: Annotated[str, Omitted()] = ""
     debian_allow_expired: bool = False
-    ubuntu_mirrors: Annotated[tuple[str, ...], At("ubuntu_mirror"), Parsed(addresses, of=object)] = ()
+    ubuntu_mirrors: Annotated[tuple[str, ...], At("ubuntu_mirror"), Parsed(_addresses, of=object)] = ()
     ubuntu_keyring: Annotated[str, Omitted()] = ""
     ubuntu_allow_expired: bool = False
     index: str = ""
@@ -196,7 +203,7 @@ class Spec:
     """
 
     environment: str
-    packages: Annotated[tuple[Annotated[str, Parsed(own_package)], ...], Sorted()] = ()
+    packages: Annotated[tuple[Annotated[str, Parsed(_own_package)], ...], Sorted()] = ()
     apt: Annotated[tuple[Annotated[str, Parsed(os_package)], ...], Sorted()] = ()
     source_builds: Annotated[tuple[DistributionName, ...], Sorted()] = ()
     cutoff: date | None = None

@@ -12,12 +12,12 @@ from packaging.version import Version
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import named, select
 from envbuilder.core.errors import UsageError
+from envbuilder.core.files import read_text
 from envbuilder.core.references import image_name
-from envbuilder.core.text_files import read_text
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import line_of
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.lock_paths import LOCK, SPEC, lock_path, read_lock
+from envbuilder.lock.lockfile import LOCK, SPEC, lock_path, read_lock
 from envbuilder.lock.own_files import surveyed
 from envbuilder.lock.publisher_places import relative_to
 from envbuilder.lock.spec import read_spec

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from envbuilder.core.cache_directories import TREES
 from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.http.trust import ca_bundle
 from envbuilder.core.http.web import Web
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
@@ -112,7 +113,7 @@ def package_files(session: Session, sources: Sources, *, offline: bool = False) 
     )
 
 
-def base_contents(session: Session, sources: Sources, *, offline: bool = False) -> BaseContents:
+def _base_contents(session: Session, sources: Sources, *, offline: bool = False) -> BaseContents:
     """Return the adapter that opens the bases of locks."""
     return BaseContents(
         debian=debian_trees(session, sources, offline=offline),
@@ -154,7 +155,7 @@ def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offli
     return AssemblyContext(
         store=session.store,
         records=session.records,
-        bases=base_contents(session, sources, offline=offline),
+        bases=_base_contents(session, sources, offline=offline),
         packages=package_files(session, sources, offline=offline),
         files=lock_files(session),
         archives=vendor_archives(session, sources, offline=offline),
@@ -209,7 +210,7 @@ def gatherer(session: Session, sources: Sources, *, offline: bool = False) -> Ga
         packages=package_files(session, sources, offline=offline),
         debian=debian_trees(session, sources, offline=offline),
         archives=archive_publishers(session, sources, offline=offline),
-        bases=base_contents(session, sources, offline=offline),
+        bases=_base_contents(session, sources, offline=offline),
         progress=session.progress,
     )
 
@@ -261,7 +262,7 @@ class DockerIngredients:
         return host_files(
             lock,
             self.session.catalog.bases,
-            ca_bundle=settings.ca_bundle,
+            ca_bundle=ca_bundle(settings.environ),
             index=address_of(index_address(settings, sources)),
             mirrors=mirrors(settings, sources, kind) if kind.is_tree else (),
         )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
+from envbuilder.core.http.trust import ca_variable
 from envbuilder.diagnostics.host.environment import CaBundle, Silence, SourceKind
 from envbuilder.diagnostics.host.reachability import answer, is_proxied
 from envbuilder.diagnostics.host_environment import Address, HostEnvironmentPorts, without_login
@@ -36,7 +38,7 @@ def host_environment(settings: Settings) -> HostEnvironmentPorts:
     return HostEnvironmentPorts(
         services=LocalServices(settings),
         sources=ConfiguredSources(settings),
-        ca_bundles=tuple(_bundle(variable, path) for variable, path in settings.ca_variables),
+        ca_bundles=_ca_bundles(settings.environ),
         proxies=tuple((name, _shown(name, value)) for name, value in settings.proxies),
     )
 
@@ -129,8 +131,10 @@ def _registry(engine: EngineInfo | None) -> Address:
     return Address(url=f"{parts.scheme}://{parts.netloc}/v2/", chosen="Docker's default", configured=False)
 
 
-def _bundle(variable: str, path: str) -> CaBundle:
-    return CaBundle(variable=variable, path=path, readable=os.access(path, os.R_OK))
+def _ca_bundles(environ: Mapping[str, str]) -> tuple[CaBundle, ...]:
+    """Return the CA bundle of the variable that is used; empty if none is set."""
+    name = ca_variable(environ)
+    return (CaBundle(variable=name, path=environ[name], readable=os.access(environ[name], os.R_OK)),) if name else ()
 
 
 def _shown(name: str, value: str) -> str:

@@ -6,13 +6,15 @@ from functools import partial
 from pathlib import Path
 
 from envbuilder.catalog.environments import BaseKind, BaseSystem
+from envbuilder.core.http.trust import ca_bundle
 from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.references import ImageRef
 from envbuilder.core.versions import Release
 from envbuilder.image.base.installed_pythons import InstalledPython, installed_pythons
-from envbuilder.image.base.locate import DebianBases, PythonArchives, keep_archive
+from envbuilder.image.base.locate import DebBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_archive import pack
-from envbuilder.image.base.trees import DebianTree, PythonArchive
+from envbuilder.image.base.python_survey import PythonArchive
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.base.uv_python import from_uv
 from envbuilder.image.base.uv_tool import find_uv, uv_pin
 from envbuilder.image.docker.os_packages import OsPackageResolver
@@ -37,7 +39,7 @@ def closures(settings: Settings) -> ClosureFolder:
 def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
     """Return the sources that locking a spec reads from this machine and from the network."""
     settings, sources = session.settings, spec.sources
-    trees = DebianBases(
+    trees = DebBases(
         store=session.trees,
         make=partial(_unpack, session),
         keep=lambda system, tree, allowed: debian_trees(session, sources).keep(system.kind, tree, allowed),
@@ -54,7 +56,7 @@ def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
         ),
         os_packages=OsPackageResolver(
             bases=engine_bases(session, sources),
-            apt=AptResolver(run=session.engine.run, ca_bundle=settings.ca_bundle, proxies=settings.proxies),
+            apt=AptResolver(run=session.engine.run, ca_bundle=ca_bundle(settings.environ), proxies=settings.proxies),
         ),
         shipped=closures(settings),
         packages=package_resolver(settings, sources),
@@ -68,7 +70,7 @@ def _registry_digest(settings: Settings, reference: ImageRef) -> str:
         return find(client, reference).manifest.descriptor.digest
 
 
-def _unpack(session: Session, system: BaseSystem, sources: Sources) -> DebianTree:
+def _unpack(session: Session, system: BaseSystem, sources: Sources) -> DebTree:
     return debian_trees(session, sources).unpack(system)
 
 

@@ -11,16 +11,14 @@ from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog, Pytho
 from envbuilder.core.cache_directories import STORE
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
+from envbuilder.image.base.available_pythons import is_of_system, needed_glibc, packed_pythons, python_programs
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.base.packed_pythons import packed_pythons
-from envbuilder.image.base.python_programs import is_of_system, needed_glibc, python_programs
-from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.image.docker.context import image_names
 from envbuilder.lock.publisher_places import is_address, place_of
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.store import Store
-from envbuilder.wiring.mirrors import mirrors
-from envbuilder.wiring.publishers import places_of_publishers
+from envbuilder.wiring.mirrors import mirrors, places_of_publishers
 from envbuilder.wiring.settings import NOWHERE, Settings
 
 _ENGINE_SECONDS = 0.5
@@ -89,7 +87,7 @@ def _cache(settings: Settings) -> Path:
 
 
 def _trees(settings: Settings, catalog: Catalog) -> list[str]:
-    store = DebianStore(_cache(settings) / "bases")
+    store = TreeStore(_cache(settings) / "bases")
     return [system.id for system in catalog.bases if system.kind.is_tree and store.current(system.id) is not None]
 
 

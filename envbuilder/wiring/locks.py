@@ -66,7 +66,7 @@ def obtain_lock(
             return found, sources
         case RowTarget(spec=spec):
             wanted = with_sources(replace(spec, base=base), named)
-            return lock_cache(session).obtain(wanted, partial(locked, session)), wanted.sources
+            return _lock_cache(session).obtain(wanted, partial(locked, session)), wanted.sources
 
 
 def known_lock(
@@ -92,7 +92,7 @@ def known_lock(
             return _of_file(session, there, named, base, tensorflow)
         case RowTarget(spec=spec):
             wanted = with_sources(replace(spec, base=base), named)
-            return lock_cache(session).find(wanted) or unpinned_lock(session, wanted), wanted.sources
+            return _lock_cache(session).find(wanted) or unpinned_lock(session, wanted), wanted.sources
 
 
 def renderable_lock(
@@ -121,7 +121,7 @@ def renderable_lock(
         return known_lock(session, name, named, tensorflow=tensorflow)
 
 
-def lock_cache(session: Session) -> obtain.LockCache:
+def _lock_cache(session: Session) -> obtain.LockCache:
     """Return the locks of rows that were locked without a spec."""
     return obtain.LockCache(
         folder=session.settings.use("locks"),

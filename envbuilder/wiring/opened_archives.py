@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.image.vendor.libraries import VendorArchives
 from envbuilder.image.vendor.placement import library_path
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.oci.store import Store
 
 

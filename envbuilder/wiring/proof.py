@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from envbuilder.catalog.archives import ArchivedLibrary
-from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
+from envbuilder.catalog.cuda import Linkage
+from envbuilder.catalog.environments import Environment
 from envbuilder.curation.proof.bare_environments import BareEnvironments
 from envbuilder.curation.proof.catalog_files import CatalogFiles
-from envbuilder.curation.proof.interpreters import HostPython, HostPythons
+from envbuilder.curation.proof.interpreters import HostPythons
 from envbuilder.curation.prove import ProofPorts
 from envbuilder.curation.prove_image import ImageProof
 from envbuilder.curation.stand_ins.replacement import Replaced, StandIns
@@ -22,10 +23,9 @@ from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.interpreters import probe_python
 from envbuilder.diagnostics.probe.requests import ProbeRequest
-from envbuilder.diagnostics.report.registry import format_named
+from envbuilder.diagnostics.report.json_format import json_report
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.builder import BuildOptions, ImageRequest
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.publisher_places import EVERY, place_of
@@ -59,7 +59,13 @@ class ProofAdapters:
         """Bare environments, in a directory of their own below the cache."""
         settings = self.session.settings
         work = settings.use("work") / f"proving-{os.getpid()}"
-        return BareEnvironments(uv=replace(uv_settings(settings, self.sources), cache=work / "uv"), work=work)
+        search = tuple(Path(entry) for entry in settings.environ.get("PATH", "").split(os.pathsep) if entry)
+        return BareEnvironments(
+            pythons=HostPythons(folders=self.pythons, search=search, environ=settings.environ),
+            look=self._look,
+            uv=replace(uv_settings(settings, self.sources), cache=work / "uv"),
+            work=work,
+        )
 
     def ports(self) -> ProofPorts:
         """Return the ports of `prove`."""
@@ -71,25 +77,13 @@ class ProofAdapters:
             shipped=closures(settings),
             resolver=package_resolver(settings, self.sources),
             measure=package_sizes(session, self.sources).sizes,
-            find_python=self._find_python,
-            environments=self.environments,
-            look=self._look,
+            host=self.environments,
             image=self._image(records),
             records=records,
-            write_report=_as_text,
             today=datetime.now(tz=UTC).date(),
             clock=time.monotonic,
             progress=session.progress,
         )
-
-    @cached_property
-    def _interpreters(self) -> HostPythons:
-        environ = self.session.settings.environ
-        search = tuple(Path(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry)
-        return HostPythons(folders=self.pythons, search=search, environ=environ)
-
-    def _find_python(self, _row: Environment, choice: BaseChoice) -> HostPython | None:
-        return self._interpreters.find(choice.python)
 
     def _look(self, python: Path) -> Facts:
         environ = bare_environ(self.session.settings.environ, home=python.parent)
@@ -103,7 +97,7 @@ class ProofAdapters:
             build=self._build,
             validate=self._validate,
             remove=self.session.engine.untag,
-            keep=lambda row, name, report: records.write_report(row.id, name, _as_text(report)),
+            keep=lambda row, name, report: records.write_report(row.id, name, json_report(report)),
             today=datetime.now(tz=UTC).date(),
         )
 
@@ -118,7 +112,7 @@ class ProofAdapters:
             work=work,
             search_path=settings.environ.get("PATH", ""),
         )
-        return maker.replace(made, driver=row.cuda is not None and row.cuda.linkage == "needed")
+        return maker.replace(made, driver=row.cuda is not None and row.cuda.linkage is Linkage.NEEDED)
 
     def _framework_wheel(self, made: Lock) -> Path:
         """Return the TensorFlow wheel of a lock, after it was fetched."""
@@ -158,7 +152,3 @@ def bare_environ(environ: Mapping[str, str], *, home: Path) -> dict[str, str]:
     """
     kept = {name: environ[name] for name in _PASSED_ON if name in environ}
     return {**kept, "HOME": str(home), "CUDA_VISIBLE_DEVICES": "-1"}
-
-
-def _as_text(report: Report) -> str:
-    return format_named("json")(report)

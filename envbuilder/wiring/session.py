@@ -11,7 +11,7 @@ from envbuilder.core.cache_directories import STORE
 from envbuilder.core.http.credentials import with_login
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.engine import connect
 from envbuilder.image.layers.records import Records
@@ -74,9 +74,9 @@ class Session:
         return Records(store=self.store, shipped=shipped.find)
 
     @cached_property
-    def trees(self) -> DebianStore:
+    def trees(self) -> TreeStore:
         """Debian trees of the cache."""
-        return DebianStore(self.settings.use("bases"))
+        return TreeStore(self.settings.use("bases"))
 
     @cached_property
     def files(self) -> FileStore:

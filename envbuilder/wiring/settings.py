@@ -14,7 +14,6 @@ from pathlib import Path
 import envbuilder
 from envbuilder.core.cache_directories import check_owner, room_of, use_room
 from envbuilder.core.errors import UsageError
-from envbuilder.core.http.trust import ca_bundle, ca_variable
 
 NOWHERE = Path("/nonexistent")
 """Home of users without one, as in Debian's base-passwd."""
@@ -22,6 +21,7 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
 HOST_BUILDS = "ENVBUILDER_ALLOW_HOST_BUILDS"
 ACCEPT_VARIABLE = "ENVBUILDER_ACCEPT_NVIDIA_EULA"
 PUBLISHERS_VARIABLE = "ENVBUILDER_PUBLISHERS"
+OSV_VARIABLE = "ENVBUILDER_OSV"
 _TRUE = ("1", "true", "yes")
 _INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 
@@ -70,21 +70,6 @@ class Settings:
         return room_of(self.cache, name)
 
     @property
-    def ca_bundle(self) -> bytes:
-        """The configured CA bundle of this host; empty for its default.
-
-        Raises:
-            UsageError: It cannot be read.
-        """
-        return ca_bundle(self.environ)
-
-    @property
-    def ca_variables(self) -> tuple[tuple[str, str], ...]:
-        """Name and value of the variable for trusted certificates; empty if none is set."""
-        name = ca_variable(self.environ)
-        return ((name, self.environ[name]),) if name else ()
-
-    @property
     def proxies(self) -> tuple[tuple[str, str], ...]:
         """Proxy variables of this host in both spellings, sorted by name."""
         names = (*_PROXIES, *(name.lower() for name in _PROXIES))
@@ -94,6 +79,11 @@ class Settings:
     def accepts_nvidia_eula(self) -> bool:
         """Whether `ENVBUILDER_ACCEPT_NVIDIA_EULA` accepts NVIDIA's license."""
         return self.environ.get(ACCEPT_VARIABLE, "").lower() in _TRUE
+
+    @property
+    def vulnerability_databases(self) -> tuple[str, ...]:
+        """Paths and addresses of the vulnerability databases that `ENVBUILDER_OSV` names, in its order."""
+        return tuple(self.environ.get(OSV_VARIABLE, "").split())
 
     @property
     def index(self) -> str:

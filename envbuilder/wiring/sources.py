@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from envbuilder.core.http.web import Web
 from envbuilder.core.uv import Uv, uv_environ
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.distributions import DISTRIBUTIONS, Distribution
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
-from envbuilder.image.base.debian_trees import DebianTrees
+from envbuilder.image.base.deb_trees import DebTrees
 from envbuilder.image.base.programs import Host, run_program
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.docker.engine import default_registry
@@ -28,8 +28,7 @@ from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard
-from envbuilder.wiring.mirrors import keyring, mirrors
-from envbuilder.wiring.publishers import places_of_publishers
+from envbuilder.wiring.mirrors import keyring, mirrors, places_of_publishers
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 
@@ -111,7 +110,7 @@ def host_programs(settings: Settings) -> Host:
     return Host(environ=environ, run=run_program)
 
 
-def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -> DebianTrees:
+def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -> DebTrees:
     """Return the adapter that makes trees of .deb packages.
 
     Args:
@@ -119,7 +118,7 @@ def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -
         sources: The package archives.
         offline: Refuse to download anything.
     """
-    return DebianTrees(
+    return DebTrees(
         store=session.store,
         trees=session.trees,
         archives={kind: _archive(session, sources, each) for kind, each in DISTRIBUTIONS.items()},
@@ -129,9 +128,9 @@ def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -
     )
 
 
-def _archive(session: Session, sources: Sources, distribution: Distribution) -> DebianArchive:
+def _archive(session: Session, sources: Sources, distribution: Distribution) -> DebArchive:
     settings, kind = session.settings, distribution.kind
-    return DebianArchive(
+    return DebArchive(
         mirrors=mirrors(settings, sources, kind),
         distribution=distribution,
         store=session.store,

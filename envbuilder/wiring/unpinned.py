@@ -13,7 +13,7 @@ from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.versions import Release
 from envbuilder.image.base.locate import PythonArchives, pin_of_tree
-from envbuilder.image.base.trees import PythonArchive
+from envbuilder.image.base.python_survey import PythonArchive
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import BasePin, Lock
 from envbuilder.lock.spec_values import Spec

@@ -30,7 +30,7 @@ from envbuilder.image.builder import Engine
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_of
 from envbuilder.image.running.apptainer import find_apptainer
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.lock_paths import LOCK, SPEC, read_lock
+from envbuilder.lock.lockfile import LOCK, SPEC, read_lock
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.wiring.engines import reference_of, runner_of

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.image.vendor.alternatives import AlternativeArchives
 from envbuilder.image.vendor.libraries import VendorArchives
 from envbuilder.image.vendor.publishers import Publishers
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.index.index import Index, IndexFile
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.session import Session

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import BaseKind
-from envbuilder.lock.resolve.apt_mirrors import host_mirror
+from envbuilder.wiring.mirrors import host_mirror
 from tests.fakes.catalogs import ROOT
 
 PACKAGES = "python3,python3-venv,git,make,ca-certificates"

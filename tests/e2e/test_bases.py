@@ -19,9 +19,8 @@ from envbuilder.core.versions import Release
 from envbuilder.image.base.docker_archive import docker_archive
 from envbuilder.image.base.programs import Host, run_program
 from envbuilder.image.base.python_archive import pack
-from envbuilder.image.base.python_survey import inspect
-from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree, PythonArchive
+from envbuilder.image.base.python_survey import PythonArchive, inspect
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.image.base.uv_python import from_uv
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.oci.tar.members import Kind, Member, of_tar
@@ -39,7 +38,7 @@ def host_with(**environ: str) -> Host:
 
 
 @pytest.fixture(scope="module")
-def trees(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> tuple[DebianTree, DebianTree]:
+def trees(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> tuple[DebTree, DebTree]:
     """Return two trees made without an engine, the second with another umask, time zone, language and host name."""
     before = os.umask(0o077)
     try:
@@ -51,18 +50,18 @@ def trees(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> tuple[DebianT
     return _bootstrapped([tool.program], tool, tmp_path_factory.mktemp("first")), elsewhere
 
 
-def _bootstrapped(program: list[str], tool: Tool, cache: Path, **more: str) -> DebianTree:
+def _bootstrapped(program: list[str], tool: Tool, cache: Path, **more: str) -> DebTree:
     environ = {**tool.environ, "ENVBUILDER_CACHE": str(cache), "DOCKER_HOST": "unix:///nonexistent/docker.sock", **more}
     command = [*program, "base", "bootstrap", "bookworm", "--json"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    tree = DebianStore(cache / "bases").current("debian-bookworm")
+    tree = TreeStore(cache / "bases").current("debian-bookworm")
     assert tree is not None
     assert tree.digest == json.loads(done.stdout)["digest"]
     return tree
 
 
-def made_here(tree: DebianTree) -> Iterator[Member]:
+def made_here(tree: DebTree) -> Iterator[Member]:
     """Files of a tree that no package brought as they are."""
     members = of_tar(tree.path)
     sums = [member for member in members if re.fullmatch(r"var/lib/dpkg/info/.*\.md5sums", member.path)]
@@ -72,7 +71,7 @@ def made_here(tree: DebianTree) -> Iterator[Member]:
     return (member for member in members if member.kind is Kind.FILE and member.path not in brought)
 
 
-def test_two_bootstraps_on_different_hosts_are_the_same_bytes(trees: tuple[DebianTree, DebianTree]) -> None:
+def test_two_bootstraps_on_different_hosts_are_the_same_bytes(trees: tuple[DebTree, DebTree]) -> None:
     one, two = trees
     assert one.digest == two.digest
     assert one.packages == two.packages
@@ -83,7 +82,7 @@ def test_two_bootstraps_on_different_hosts_are_the_same_bytes(trees: tuple[Debia
     assert {"libc6", "libgomp1", "libstdc++6", "python3", "ca-certificates"} <= {pin.name for pin in one.packages}
 
 
-def test_a_tree_holds_nothing_of_its_host_or_mirror(trees: tuple[DebianTree, DebianTree]) -> None:
+def test_a_tree_holds_nothing_of_its_host_or_mirror(trees: tuple[DebTree, DebTree]) -> None:
     sites = subprocess.run(
         ["apt-get", "indextargets", "--format", "$(SITE)"], capture_output=True, text=True, check=True
     )
@@ -100,13 +99,13 @@ def test_a_tree_holds_nothing_of_its_host_or_mirror(trees: tuple[DebianTree, Deb
     assert "usr/share/doc/libc6/copyright" in paths
 
 
-def test_the_store_gives_the_tree_back(trees: tuple[DebianTree, DebianTree], tmp_path: Path) -> None:
+def test_the_store_gives_the_tree_back(trees: tuple[DebTree, DebTree], tmp_path: Path) -> None:
     copy = tmp_path / "copy.tar"
     copy.hardlink_to(trees[1].path)
-    kept = DebianStore(tmp_path / "store").put(
-        DebianTree(**{name: getattr(trees[1], name) for name in DebianTree.__slots__} | {"path": copy})
+    kept = TreeStore(tmp_path / "store").put(
+        DebTree(**{name: getattr(trees[1], name) for name in DebTree.__slots__} | {"path": copy})
     )
-    assert DebianStore(tmp_path / "store").get("debian-bookworm", trees[0].digest) == kept
+    assert TreeStore(tmp_path / "store").get("debian-bookworm", trees[0].digest) == kept
 
 
 def docker(*arguments: str, stdin: Path = Path(os.devnull)) -> str:
@@ -117,7 +116,7 @@ def docker(*arguments: str, stdin: Path = Path(os.devnull)) -> str:
 
 
 @pytest.fixture(scope="module")
-def image(trees: tuple[DebianTree, DebianTree], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def image(trees: tuple[DebTree, DebTree], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     out = tmp_path_factory.mktemp("image") / "image.tar"
     archive = docker_archive(trees[0], out, epoch=EPOCH, labels={"io.envbuilder.test": "yes"}, tags=(TAG,))
     docker("load", "--input", str(archive.path))

@@ -9,7 +9,7 @@ import pytest
 
 from envbuilder.catalog.evidence import Documented, Measured
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.catalog.load.evidence import Proof, dump_proof
+from envbuilder.catalog.load.environments import Proof, dump_proof
 from envbuilder.catalog.selection import find
 from envbuilder.lock.lockfile import load
 from envbuilder.lock.resolve.shipped_closures import load_closures

@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Thread
 
 from envbuilder.catalog.archives import ArchiveFormat, VendorArchive
-from envbuilder.catalog.load.archives import dump_archives, read_archives
+from envbuilder.catalog.load.tables import dump_archives, read_archives
 from envbuilder.curation.stand_ins.imported_symbols import ImportedSymbol
 from envbuilder.curation.stand_ins.library import compiled, stand_in
 from tests.fakes.catalogs import MATRICES

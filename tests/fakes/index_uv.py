@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_PROGRAM = """#!{python}
+from tests.fakes.scripts import python_script
+
+_PROGRAM = """
 import json, pathlib, sys
 folder = pathlib.Path({folder!r})
 arguments = sys.argv[1:]
@@ -77,6 +78,6 @@ def index_uv(
         known["failure"] = failure
     (folder / "known.json").write_text(json.dumps(known), encoding="utf-8")
     program = folder / "uv"
-    program.write_text(_PROGRAM.format(python=f"{sys.executable} -IS", folder=str(folder)), encoding="utf-8")
+    program.write_text(python_script(_PROGRAM.format(folder=str(folder)), "-IS"), encoding="utf-8")
     program.chmod(0o755)
     return IndexUv(path=program)

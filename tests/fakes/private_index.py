@@ -10,7 +10,9 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.fakes.loopback_server import LoopbackServer
 
 USER, PASSWORD = "me", "p@ss:word"
 LOGIN = "me:p%40ss%3Aword"
@@ -41,7 +43,7 @@ def _digest(content: bytes) -> str:
     return f"sha256={base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b'=').decode()}"
 
 
-class Server(ThreadingHTTPServer):
+class Server(LoopbackServer):
     """One origin.
 
     Attributes:
@@ -51,8 +53,6 @@ class Server(ThreadingHTTPServer):
         redirect: Where files are; empty when they are here.
         seen: Path and `Authorization` of each request.
     """
-
-    daemon_threads = True
 
     def __init__(self, *, protected: bool, redirect: str = "") -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnGpu
-from envbuilder.catalog.load.evidence import Proof, read_proof
+from envbuilder.catalog.load.environments import Proof, read_proof
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
 from envbuilder.curation.proof.catalog_files import CatalogFiles
@@ -58,39 +56,6 @@ def report(*, passed: bool) -> Report:
         not_covered=(),
         seconds=1.0,
     )
-
-
-class FakeEnvironments:
-    """The `Environments` for tests.
-
-    Args:
-        refusal: Why nothing can be installed; None lets everything be.
-
-    Attributes:
-        made_for: `(version of the interpreter, closure)` of every environment, in order.
-        open: Environments that were not taken away.
-        forgotten: Distributions whose downloads were dropped, in order.
-    """
-
-    def __init__(self, refusal: EnvbuilderError | None = None) -> None:
-        self.made_for: list[tuple[str, Closure]] = []
-        self.open = 0
-        self.forgotten: list[str] = []
-        self.refusal = refusal
-
-    @contextmanager
-    def made(self, interpreter: HostPython, closure: Closure) -> Iterator[Path]:
-        self.made_for.append((str(interpreter.version), closure))
-        if self.refusal:
-            raise self.refusal
-        self.open += 1
-        try:
-            yield Path("/environment/bin/python")
-        finally:
-            self.open -= 1
-
-    def forget(self, package: str) -> None:
-        self.forgotten.append(package)
 
 
 class FakeImages:
@@ -159,7 +124,8 @@ class World:
         matrices: The folder.
         resolver: Resolves packages.
         pythons: Interpreters of the host, by `major.minor`.
-        environments: Makes environments.
+        refusal: Why nothing can be installed; None lets everything be.
+        made_for: `(version of the interpreter, closure)` of every environment, in order.
         facts: What the probe sees.
         looked: Interpreters that the probe ran with, in order.
         today: The day.
@@ -169,10 +135,11 @@ class World:
     matrices: Path
     resolver: FakeResolver
     pythons: dict[str, str]
-    environments: FakeEnvironments
+    refusal: EnvbuilderError | None
+    made_for: list[tuple[str, Closure]]
     images: FakeImages
     facts: Facts
-    looked: list[Path]
+    looked: list[HostPython]
     today: date
     told: list[str]
 
@@ -184,12 +151,9 @@ class World:
             shipped=self.closures,
             resolver=self.resolver,
             measure=lambda chosen, _python: [len(each.file) for each in chosen],
-            find_python=self._find_python,
-            environments=self.environments,
-            look=self._look,
+            host=self,
             image=self.images,
             records=CatalogFiles(matrices=self.matrices),
-            write_report=lambda made: json.dumps({"passed": made.passed, "subject": made.subject}) + "\n",
             today=self.today,
             clock=lambda: next(ticks),
             progress=self.told.append,
@@ -203,7 +167,7 @@ class World:
     @property
     def ran(self) -> int:
         """How much was done: resolutions, environments, probes and images."""
-        return len(self.resolver.asked) + len(self.environments.made_for) + len(self.looked) + len(self.images.asked)
+        return len(self.resolver.asked) + len(self.made_for) + len(self.looked) + len(self.images.asked)
 
     def recorded(self, row: str) -> Proof:
         """What the evidence of a row says on disk."""
@@ -215,13 +179,16 @@ class World:
         proof = self.recorded(row.id)
         return replace(row, evidence=proof.evidence, unproven=proof.unproven)
 
-    def _find_python(self, row: Environment, choice: BaseChoice) -> HostPython | None:
-        assert choice in row.bases
-        version = self.pythons.get(str(choice.python))
+    def find(self, python: Release) -> HostPython | None:
+        version = self.pythons.get(str(python))
         return HostPython(path=Path("/python"), version=Release(version), glibc="2.36") if version else None
 
-    def _look(self, python: Path) -> Facts:
-        assert self.environments.open == 1, "the probe runs while the environment is there"
+    def run(self, python: HostPython, closure: Closure, package: str, installed: Callable[[], None]) -> Facts:
+        assert package in {each.name for each in closure.packages}
+        self.made_for.append((str(python.version), closure))
+        if self.refusal:
+            raise self.refusal
+        installed()
         self.looked.append(python)
         return self.facts
 
@@ -234,7 +201,8 @@ def world(
         matrices=matrices,
         resolver=resolver or FakeResolver(),
         pythons={full.rpartition(".")[0]: full for full in pythons},
-        environments=FakeEnvironments(),
+        refusal=None,
+        made_for=[],
         images=FakeImages(ClosureFolder(folder=matrices / "locks")),
         facts=good_facts(),
         looked=[],

@@ -6,10 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.fakes.loopback_server import LoopbackServer
 
 
-class Publisher(ThreadingHTTPServer):
+class Publisher(LoopbackServer):
     """Serves files by path.
 
     Attributes:
@@ -19,8 +21,6 @@ class Publisher(ThreadingHTTPServer):
         moved: Whether it redirects to another path first.
         delay: Seconds between two pieces of a file.
     """
-
-    daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-_PROGRAM = """#!{python}
+from tests.fakes.scripts import python_script
+
+_PROGRAM = """
 import json, os, pathlib, sys
 folder = pathlib.Path({folder!r})
 arguments = sys.argv[1:]
@@ -67,6 +68,6 @@ def fake_uv(folder: Path, *, pylock: str = 'lock-version = "1.0"\n', status: int
     for name, text in answers.items():
         (folder / name).write_text(text, encoding="utf-8")
     program = folder / "uv"
-    program.write_text(_PROGRAM.format(python=f"{sys.executable} -IS", folder=str(folder)), encoding="utf-8")
+    program.write_text(python_script(_PROGRAM.format(folder=str(folder)), "-IS"), encoding="utf-8")
     program.chmod(0o755)
     return FakeUv(path=program)

@@ -10,11 +10,10 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat, ArchivePin
 from envbuilder.catalog.environments import CudaProvider
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.image.vendor.libraries import VendorArchives
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock
 from envbuilder.oci.store import Store
 from tests.fakes.run_files import EULA, NESTED, run_file

@@ -45,6 +45,8 @@ from envbuilder.diagnostics.logs.signatures import Failures, load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.report.registry import FORMATS
 from envbuilder.diagnostics.validate import validate_facts
+from envbuilder.diagnostics.vulnerabilities.database import Database
+from envbuilder.diagnostics.vulnerabilities.scan import scan as scan_vulnerabilities
 from envbuilder.image.base.deb.package_file import open_deb
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.release import parse_release
@@ -204,6 +206,13 @@ def _compare(content: bytes, _: Path) -> object:
     return compare(_catalog(), system_of("a", known), system_of("b", decode(content, "facts.json")))
 
 
+def _osv(content: bytes, folder: Path) -> object:
+    lock = load(_text(seeds.files("tests/data/good.lock")[0]), "good.lock")
+    honest = _file(seeds.OSV[0], folder, "honest.json")
+    databases = (Database(name=path.name, path=path) for path in (honest, _file(content, folder, "input.json")))
+    return scan_vulnerabilities(lock, _catalog(), databases)
+
+
 @cache
 def _catalog() -> Catalog:
     return load_catalog(_MATRICES)
@@ -325,6 +334,7 @@ PARSERS: Mapping[str, Parser] = {
     "build-info": Parser(
         run=lambda data, _: read_build_info(_text(data)), seeds=lambda: seeds.BUILD_INFO, refuses=(Damaged,)
     ),
+    "osv": Parser(run=_osv, seeds=lambda: seeds.OSV),
     "pylock": Parser(run=_pylock, seeds=lambda: (seeds.PYLOCK,)),
     "uv-output": Parser(run=_uv, seeds=lambda: seeds.UV_OUTPUT),
 }

@@ -200,6 +200,17 @@ STREAM = (
     b'{"stream":"Step 1/2 : FROM x\\n"}\n{"stream":" ---> Using cache\\n"}\n{"status":"Pulling","id":"a",'
     b'"progressDetail":{"current":1,"total":2}}\n{"errorDetail":{"code":1,"message":"no"},"error":"no"}\n'
 )
+OSV = (
+    (
+        b'{"id":"GHSA-made","modified":"2026-11-20T00:00:00Z","aliases":["CVE-2099-1"],"severity":[{"type":"CVSS_V3",'
+        b'"score":"CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H"}],"affected":[{"package":{"ecosystem":"PyPI","name":"six"},'
+        b'"ranges":[{"type":"ECOSYSTEM","events":[{"introduced":"0"},{"fixed":"1.17"}]}],"versions":["1.16.0"]}]}'
+    ),
+    (
+        b'{"id":"X","affected":[{"package":{"ecosystem":"PyPI","name":"protobuf"},"ranges":[{"type":"SEMVER","events":'
+        b'[{"introduced":"0"},{"last_affected":"9"}]}],"database_specific":{"severity":"LOW"}}],"withdrawn":""}'
+    ),
+)
 PYLOCK = (
     b'lock-version = "1.0"\n[[packages]]\nname = "six"\nversion = "1.16.0"\nwheels = [{url = '
     b'"https://files.example/six-1.16.0-py2.py3-none-any.whl", size = 11053, hashes = {sha256 = "'

@@ -28,7 +28,7 @@ python)
 validate)
     echo "$*" >>called ;;
 *)
-    exec {program} "$@" ;;
+    exec "{program}" "$@" ;;
 esac
 """
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.catalog.advise.advice import Advice, Verdict, Wanted
+from envbuilder.catalog.advise.advice import Advice, Query, Verdict
 from envbuilder.catalog.advise.recommend import every
 from envbuilder.catalog.buildable import Buildability, Inventory, on_base
 from envbuilder.catalog.compatibility import judge, judge_stack
@@ -85,7 +85,7 @@ def test_every_command_gives_the_verdict_of_the_judge(machine: tuple[str, FakeGp
     facts, host = facts_of(*machine), machine_of(*machine)
     advised = {
         (each.environment, each.base, each.python): each
-        for each in every(CATALOG, Wanted(hosts=(host,)))
+        for each in every(CATALOG, Query(hosts=(host,)))
         if each.is_own_release
     }
 

@@ -9,7 +9,7 @@ import pytest
 
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved
-from envbuilder.catalog.load.evidence import Proof, dump_proof
+from envbuilder.catalog.load.environments import Proof, dump_proof
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder, dump_closures
 from tests.fakes.catalogs import MATRICES, real_catalog

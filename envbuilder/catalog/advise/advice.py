@@ -1,11 +1,12 @@
-"""Query and result types of `advise`."""
+"""Queries as users write them, and the results of `advise`."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from packaging.specifiers import SpecifierSet
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from envbuilder.catalog.buildable import Buildable, Inventory
@@ -15,7 +16,11 @@ from envbuilder.catalog.machine import Host
 from envbuilder.catalog.sources import Source
 from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.catalog.verdicts import Fit
+from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
+
+_BARE = re.compile(r"\d+(\.\d+)*(\.?(\*|x))?((a|b|rc|\.?post|\.?dev)\d+)?")
+_PATCH_LEVEL = 3
 
 
 class Topic(StrEnum):
@@ -53,8 +58,8 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spec:
-    """A range of versions.
+class RequestedRange:
+    """A range of versions in a query.
 
     Attributes:
         text: The range as the user wrote it.
@@ -69,7 +74,7 @@ class Spec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Query:
     """A query; fields that the user did not set are None or empty.
 
     Attributes:
@@ -85,11 +90,11 @@ class Wanted:
         hosts: Machines, each of which must run the environment. A driver and GPUs given without a machine count as one.
     """
 
-    tensorflow: Spec | None = None
+    tensorflow: RequestedRange | None = None
     python: Release | None = None
-    keras: Spec | None = None
-    cuda: Spec | None = None
-    cudnn: Spec | None = None
+    keras: RequestedRange | None = None
+    cuda: RequestedRange | None = None
+    cudnn: RequestedRange | None = None
     glibc: Release | None = None
     base: str = ""
     cpu: bool = False
@@ -203,7 +208,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Recommendation:
     """Result of a query.
 
     Attributes:
@@ -215,3 +220,46 @@ class Answer:
     fitting: tuple[Advice, ...]
     nearest: tuple[Advice, ...]
     elsewhere: tuple[VendorBuild, ...]
+
+
+def requested_range(text: str, what: str) -> RequestedRange:
+    """Parse a range such as `>=2.4,<2.6`; a bare version without a patch number stands for all its patch releases.
+
+    Args:
+        text: The user's text.
+        what: Name of the software, for errors.
+
+    Raises:
+        UsageError: The text is not a range.
+
+    Example:
+        >>> str(requested_range("2.4", "TensorFlow").versions), str(requested_range("2.4.1", "TensorFlow").versions)
+        ('==2.4.*', '==2.4.1')
+    """
+    written = text.strip().replace(" ", "")
+    try:
+        return RequestedRange(text=written, versions=SpecifierSet(",".join(_part(part) for part in written.split(","))))
+    except InvalidSpecifier as error:
+        raise UsageError(
+            f"{text!r} is not a version range of {what}", hint="use 2.4, 2.4.1, '>=2.4,<2.6' or '~=2.4'"
+        ) from error
+
+
+def _part(part: str) -> str:
+    if not _BARE.fullmatch(part):
+        return part
+    plain = re.sub(r"\.?(\*|x)$", "", part)
+    is_exact = plain == part and (part.count(".") >= _PATCH_LEVEL - 1 or re.search(r"[a-z]", part))
+    return f"=={part}" if is_exact else f"=={plain}.*"
+
+
+def requested_release(text: str, what: str) -> Release:
+    """Parse a dotted number such as `450.51`; a leading `R` or `v`, as in `R450`, is left out.
+
+    Raises:
+        UsageError: The text is not a release.
+    """
+    try:
+        return Release(text.strip().removeprefix("R").removeprefix("v"))
+    except ValueError as error:
+        raise UsageError(f"{text!r} is not a version of {what}", hint="use a version such as 450.51.06") from error

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from packaging.version import Version
 
-from envbuilder.catalog.advise.advice import Wanted
+from envbuilder.catalog.advise.advice import Query
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment, PythonProvider
 from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved
 from envbuilder.core.versions import Release
@@ -40,30 +40,30 @@ class Candidate:
         return self.choice.python == self.own.bases[self.place].python
 
 
-def candidates(catalog: Catalog, wanted: Wanted) -> Iterator[Candidate]:
+def candidates(catalog: Catalog, query: Query) -> Iterator[Candidate]:
     """Yield all candidates for a query.
 
     If a row's own release is in the requested range and supports the requested interpreter, it is the only one; else
     the row's other releases are yielded too.
     """
     for own in catalog.environments:
-        if wanted.cpu and own.cuda is not None:
+        if query.cpu and own.cuda is not None:
             continue
-        for row in _releases(own, wanted):
+        for row in _releases(own, query):
             for place, choice in enumerate(row.bases):
-                python = _python(row, choice, wanted.python)
+                python = _python(row, choice, query.python)
                 if python is not None:
                     yield Candidate(row=row, own=own, choice=replace(choice, python=python), place=place)
 
 
-def _releases(own: Environment, wanted: Wanted) -> Iterator[Environment]:
+def _releases(own: Environment, query: Query) -> Iterator[Environment]:
     yield own
-    is_asked = wanted.tensorflow is None or own.framework.version in wanted.tensorflow
-    if is_asked and (wanted.python is None or wanted.python in own.pythons):
+    is_asked = query.tensorflow is None or own.framework.version in query.tensorflow
+    if is_asked and (query.python is None or query.python in own.pythons):
         return
     for other in own.framework.others:
         row = own.release(other.version)
-        if row is not None and (wanted.tensorflow is None or other.version in wanted.tensorflow):
+        if row is not None and (query.tensorflow is None or other.version in query.tensorflow):
             yield row
 
 
@@ -122,7 +122,7 @@ def steps(candidate: Candidate, keras: Version | None) -> tuple[str, ...]:
         keras: Standalone Keras to install as well; None if none is needed, or if TensorFlow depends on it.
     """
     python = None if candidate.has_own_python else candidate.choice.python
-    extra = None if keras is None or brings_keras(candidate.row) else keras
+    extra = None if keras is None or _brings_keras(candidate.row) else keras
     if python is None and extra is None:
         return (_build(candidate),)
     lines = [
@@ -140,7 +140,7 @@ def steps(candidate: Candidate, keras: Version | None) -> tuple[str, ...]:
     )
 
 
-def brings_keras(row: Environment) -> bool:
+def _brings_keras(row: Environment) -> bool:
     """Return True if TensorFlow depends on standalone Keras; source: metadata of the wheels, from 2.6 on."""
     return row.framework.version.release[:2] >= (2, 6)
 

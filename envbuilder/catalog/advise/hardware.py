@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from envbuilder.catalog.advise.advice import AdviceReason, Change, Topic, Wanted, Weight
+from envbuilder.catalog.advise.advice import AdviceReason, Change, Query, Topic, Weight
 from envbuilder.catalog.advise.candidates import Candidate
 from envbuilder.catalog.compatibility import judge
 from envbuilder.catalog.coverage import GpuSupport
 from envbuilder.catalog.cuda import Coverage, CudaFacts
 from envbuilder.catalog.driver_requirements import need_of
-from envbuilder.catalog.gpu_reasons import on
 from envbuilder.catalog.machine import Host
+from envbuilder.catalog.reasons import on
 from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, Reason, Rule, worst
 from envbuilder.core.versions import Release
 
@@ -65,17 +65,17 @@ class HardwareView:
         return worst(verdict.fit for verdict in self.verdicts) if self.verdicts else None
 
 
-def view(facts: CudaFacts, wanted: Wanted, candidate: Candidate) -> HardwareView:
+def view(facts: CudaFacts, query: Query, candidate: Candidate) -> HardwareView:
     """Judge a candidate on all machines."""
     # A single machine need not be named in every sentence.
-    hosts = wanted.hosts if len(wanted.hosts) > 1 else tuple(replace(host, name="") for host in wanted.hosts)
+    hosts = query.hosts if len(query.hosts) > 1 else tuple(replace(host, name="") for host in query.hosts)
     verdicts = tuple(judge(facts, candidate.row, candidate.choice, host) for host in hosts)
     reasons = [
         reason
         for host, verdict in zip(hosts, verdicts, strict=True)
-        for reason in (*_kind(wanted, host, candidate), *map(_reason, _compared(verdict)))
+        for reason in (*_kind(query, host, candidate), *map(_reason, _compared(verdict)))
     ]
-    if not hosts and candidate.row.cuda is None and not wanted.cpu:
+    if not hosts and candidate.row.cuda is None and not query.cpu:
         reasons.append(AdviceReason(topic=Topic.KIND, weight=Weight.COST, text="it does not use a GPU", price=9))
     return HardwareView(
         reasons=tuple(dict.fromkeys(reasons)), verdicts=verdicts, driver=_driver(facts, candidate, verdicts)
@@ -93,11 +93,11 @@ def _compared(verdict: Compatibility) -> tuple[Reason, ...]:
     return tuple(reason for reason in verdict.reasons if reason.rule is not Rule.CPU_BUILD)
 
 
-def _kind(wanted: Wanted, host: Host, candidate: Candidate) -> Iterator[AdviceReason]:
+def _kind(query: Query, host: Host, candidate: Candidate) -> Iterator[AdviceReason]:
     """Yield the consequences of a CPU environment for a machine with or without a GPU."""
     if candidate.row.cuda is not None:
         return
-    if wanted.cpu or host.gpus == ():
+    if query.cpu or host.gpus == ():
         yield AdviceReason(topic=Topic.KIND, weight=Weight.FOR, text=f"it needs neither GPU nor driver{on(host)}")
     elif host.gpus:
         yield AdviceReason(

@@ -7,33 +7,33 @@ from collections.abc import Iterator
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envbuilder.catalog.advise.advice import AdviceReason, Change, Spec, Topic, Wanted, Weight
+from envbuilder.catalog.advise.advice import AdviceReason, Change, Query, RequestedRange, Topic, Weight
 from envbuilder.catalog.advise.candidates import Candidate, proven_on
 from envbuilder.catalog.environments import OLDEST_PYTHON, PythonProvider
 from envbuilder.catalog.keras import KerasFacts, KerasRule
 from envbuilder.core.versions import Release
 
 
-def software_reasons(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
+def software_reasons(query: Query, candidate: Candidate) -> Iterator[AdviceReason]:
     """Yield the comparisons of the requested software with the software of an image."""
-    yield from _tensorflow(wanted, candidate)
-    yield from _python(wanted, candidate)
-    yield from _base(wanted, candidate)
-    yield from _library(Topic.CUDA, "CUDA", wanted.cuda, candidate.choice.cuda, candidate)
-    yield from _library(Topic.CUDNN, "cuDNN", wanted.cudnn, candidate.choice.cudnn, candidate)
-    yield from _glibc(wanted, candidate)
+    yield from _tensorflow(query, candidate)
+    yield from _python(query, candidate)
+    yield from _base(query, candidate)
+    yield from _library(Topic.CUDA, "CUDA", query.cuda, candidate.choice.cuda, candidate)
+    yield from _library(Topic.CUDNN, "cuDNN", query.cudnn, candidate.choice.cudnn, candidate)
+    yield from _glibc(query, candidate)
 
 
-def names_minor(spec: Spec, version: Version) -> bool:
+def _names_minor(asked: RequestedRange, version: Version) -> bool:
     """Return True if a range covers patch releases of this minor release, so that only the patch release is wrong."""
-    return any(_minor(each.version) == version.release[:2] for each in spec.versions if each.operator in {"==", "==="})
+    return any(_minor(each.version) == version.release[:2] for each in asked.versions if each.operator in {"==", "==="})
 
 
 def _minor(text: str) -> tuple[int, ...]:
     return Version(text.removesuffix(".*")).release[:2]
 
 
-def _tensorflow(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
+def _tensorflow(query: Query, candidate: Candidate) -> Iterator[AdviceReason]:
     version = candidate.row.framework.version
     sources = candidate.row.framework.sources
     if not candidate.is_own_release:
@@ -47,13 +47,13 @@ def _tensorflow(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
             has=str(version),
             sources=trap.sources if trap else sources,
         )
-    if wanted.tensorflow is None:
+    if query.tensorflow is None:
         return
-    asked = wanted.tensorflow
+    asked = query.tensorflow
     if version in asked:
         yield _ok(Topic.TENSORFLOW, f"TensorFlow {version} is what was asked for", asked.text, version)
         return
-    patch = names_minor(asked, version)
+    patch = _names_minor(asked, version)
     topic = Topic.PATCH if patch else Topic.TENSORFLOW
     there = f"TensorFlow {version}" if patch else f"{candidate.own.id} (TensorFlow {version})"
     yield AdviceReason(
@@ -67,8 +67,8 @@ def _tensorflow(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
     )
 
 
-def _python(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
-    have, asked = candidate.choice.python, wanted.python
+def _python(query: Query, candidate: Candidate) -> Iterator[AdviceReason]:
+    have, asked = candidate.choice.python, query.python
     if asked is None:
         return
     if have == asked:
@@ -107,36 +107,36 @@ def _span(releases: tuple[Release, ...]) -> str:
     return f"Python {releases[0]} to {releases[-1]}"
 
 
-def _base(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
+def _base(query: Query, candidate: Candidate) -> Iterator[AdviceReason]:
     system = candidate.choice.system
-    if wanted.base and system.id != wanted.base:
+    if query.base and system.id != query.base:
         yield AdviceReason(
             topic=Topic.BASE,
             weight=Weight.AGAINST,
             text=f"the base is {system.id}",
-            asked=wanted.base,
+            asked=query.base,
             has=system.id,
             sources=system.sources,
-            change=Change(topic=Topic.BASE, text=f"the base {system.id} instead of {wanted.base}"),
+            change=Change(topic=Topic.BASE, text=f"the base {system.id} instead of {query.base}"),
         )
     elif candidate.place:
-        yield _further_down(wanted, candidate)
-    elif wanted.base:
-        yield _ok(Topic.BASE, f"the base is {system.id}", wanted.base, system.id)
+        yield _further_down(query, candidate)
+    elif query.base:
+        yield _ok(Topic.BASE, f"the base is {system.id}", query.base, system.id)
 
 
-def _further_down(wanted: Wanted, candidate: Candidate) -> AdviceReason:
+def _further_down(query: Query, candidate: Candidate) -> AdviceReason:
     """Return the reason for a base that is not the row's first; it may be the one that the evidence is for."""
     name, first = candidate.choice.system.id, candidate.own.bases[0]
     text = f"{name} is not the preferred base, which is {first.system.id}"
     tried = proven_on(candidate.row, candidate.choice)
     if tried.rank > proven_on(candidate.row, first).rank:
-        return _ok(Topic.BASE, f"{text}, but the one with the stronger evidence ({tried.value})", wanted.base, name)
+        return _ok(Topic.BASE, f"{text}, but the one with the stronger evidence ({tried.value})", query.base, name)
     return AdviceReason(
         topic=Topic.BASE,
         weight=Weight.COST,
         text=text,
-        asked=wanted.base,
+        asked=query.base,
         has=name,
         sources=candidate.choice.system.sources,
         price=0,
@@ -144,7 +144,7 @@ def _further_down(wanted: Wanted, candidate: Candidate) -> AdviceReason:
 
 
 def _library(
-    topic: Topic, name: str, asked: Spec | None, have: Release | None, candidate: Candidate
+    topic: Topic, name: str, asked: RequestedRange | None, have: Release | None, candidate: Candidate
 ) -> Iterator[AdviceReason]:
     if asked is None:
         return
@@ -163,18 +163,18 @@ def _library(
     )
 
 
-def _glibc(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
-    if wanted.glibc is None:
+def _glibc(query: Query, candidate: Candidate) -> Iterator[AdviceReason]:
+    if query.glibc is None:
         return
     need = candidate.row.framework.glibc
-    if need <= wanted.glibc:
-        yield _ok(Topic.GLIBC, f"the wheel needs glibc {need}, so it also runs without a container", wanted.glibc, need)
+    if need <= query.glibc:
+        yield _ok(Topic.GLIBC, f"the wheel needs glibc {need}, so it also runs without a container", query.glibc, need)
         return
     yield AdviceReason(
         topic=Topic.GLIBC,
         weight=Weight.AGAINST,
         text=f"the wheel needs glibc {need}",
-        asked=str(wanted.glibc),
+        asked=str(query.glibc),
         has=str(need),
         sources=candidate.row.framework.sources,
         change=Change(
@@ -191,7 +191,7 @@ def _ok(topic: Topic, text: str, asked: object, have: object) -> AdviceReason:
 ANY = SpecifierSet()
 
 
-def keras_to_install(facts: KerasFacts, asked: Spec | None, tensorflow: Version) -> Version | None:
+def keras_to_install(facts: KerasFacts, asked: RequestedRange | None, tensorflow: Version) -> Version | None:
     """Return the newest Keras for a TensorFlow, in the requested range if possible; None if none is known."""
     if asked is None:
         return None
@@ -199,7 +199,7 @@ def keras_to_install(facts: KerasFacts, asked: Spec | None, tensorflow: Version)
     return found[0] if found else None
 
 
-def keras_reasons(facts: KerasFacts, asked: Spec | None, tensorflow: Version) -> Iterator[AdviceReason]:
+def keras_reasons(facts: KerasFacts, asked: RequestedRange | None, tensorflow: Version) -> Iterator[AdviceReason]:
     """Yield the reasons for and against the requested Keras with a TensorFlow."""
     if asked is None:
         return
@@ -218,7 +218,7 @@ def keras_reasons(facts: KerasFacts, asked: Spec | None, tensorflow: Version) ->
     yield _failing(facts, asked, tensorflow)
 
 
-def _failing(facts: KerasFacts, asked: Spec, tensorflow: Version) -> AdviceReason:
+def _failing(facts: KerasFacts, asked: RequestedRange, tensorflow: Version) -> AdviceReason:
     among = [keras for keras in facts.releases if keras in asked]
     known = [(keras, rule) for keras in reversed(among) if (rule := facts.rule(keras, tensorflow)) is not None]
     if among and not known:
@@ -238,7 +238,9 @@ def _failing(facts: KerasFacts, asked: Spec, tensorflow: Version) -> AdviceReaso
     )
 
 
-def _against(facts: KerasFacts, asked: Spec, tensorflow: Version, text: str, rule: KerasRule | None) -> AdviceReason:
+def _against(
+    facts: KerasFacts, asked: RequestedRange, tensorflow: Version, text: str, rule: KerasRule | None
+) -> AdviceReason:
     other = facts.newest(tensorflow, ANY)
     instead = f"keras=={other[0]}" if other else "tf.keras, which is inside TensorFlow,"
     return AdviceReason(

@@ -1,4 +1,4 @@
-"""Decoder and encoder of `api.yaml`, the map of TensorFlow's public names."""
+"""Decoder of `api.yaml`, the map of TensorFlow's public names."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Annotated
 
 from envbuilder.catalog.api_names import ApiMap, ApiModule
-from envbuilder.catalog.load.tables import SCHEMA, SchemaNumber
+from envbuilder.catalog.load.tables import SchemaNumber
 from envbuilder.catalog.sources import SourceList
 from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.field_rules import At, NotEmpty
-from envbuilder.core.text_files import read_text
+from envbuilder.core.files import read_text
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.canonical import Plain
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured
 
@@ -112,40 +111,3 @@ def spans(text: str, releases: tuple[Release, ...]) -> frozenset[Release]:
             raise ValueError(f"{span!r} refers to a release that is missing from `releases`")
         found.update(release for release in releases if ends[0] <= release <= ends[1])
     return frozenset(found)
-
-
-def spelled(chosen: frozenset[Release], releases: tuple[Release, ...]) -> str:
-    """Return releases as a list of spans; the inverse of `spans`.
-
-    Example:
-        >>> known = tuple(map(Release, ("1.4", "1.5", "1.6", "2.0")))
-        >>> spelled(frozenset({known[0], known[1], known[3]}), known)
-        '1.4-1.5, 2.0'
-    """
-    runs: list[list[Release]] = []
-    for index, release in enumerate(releases):
-        if release not in chosen:
-            continue
-        if runs and index and runs[-1][-1] == releases[index - 1]:
-            runs[-1].append(release)
-        else:
-            runs.append([release])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-
-
-def plain_api(api: ApiMap, read: dict[str, dict[str, Plain]]) -> dict[str, Plain]:
-    """Return the map as a document for `dump`.
-
-    Args:
-        api: The map.
-        read: By release, the other fields of its entry: how it was read, and the sources.
-    """
-    modules: list[Plain] = []
-    for module, known in sorted(api.modules.items()):
-        groups: dict[str, list[str]] = {}
-        for name, having in sorted(known.names.items()):
-            groups.setdefault(spelled(having, api.releases), []).append(name)
-        names: list[Plain] = [{"in": span, "have": " ".join(groups[span])} for span in sorted(groups)]
-        modules.append({"module": module, "read": spelled(known.read, api.releases), "names": names})
-    releases: list[Plain] = [{"release": str(each), **read[str(each)]} for each in api.releases]
-    return {"schema": SCHEMA, "releases": releases, "modules": modules}

@@ -11,20 +11,19 @@ from typing import TypeVar
 from envbuilder.catalog.archives import ArchiveFacts
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.keras import KerasFacts
-from envbuilder.catalog.load.archives import read_archives
-from envbuilder.catalog.load.environments import read_environment
-from envbuilder.catalog.load.evidence import Proof, read_proof
-from envbuilder.catalog.load.libraries import read_libraries
+from envbuilder.catalog.load.environments import Proof, read_environment, read_proof
 from envbuilder.catalog.load.tables import (
     read_advisories,
+    read_archives,
     read_bases,
     read_cuda,
     read_keras,
+    read_libraries,
     read_vendor_builds,
 )
 from envbuilder.core.conversion.reading import Tables
 from envbuilder.core.errors import Fault, InvalidInput
-from envbuilder.core.text_files import read_text
+from envbuilder.core.files import read_text
 
 T = TypeVar("T")
 

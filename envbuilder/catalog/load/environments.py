@@ -1,28 +1,91 @@
-"""Decoder of one environment."""
+"""Decoders of the two files of an environment, `environments/ID.yaml` and `evidence/ID.yaml`; encoder of the latter.
+
+`envbuilder catalog prove` and `envbuilder catalog audit --write` write the evidence; maintainers add documented
+evidence by hand.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import Environment, FrameworkWheel, OtherRelease
-from envbuilder.catalog.load.evidence import Proof
+from envbuilder.catalog.evidence import Evidence, Unproven
 from envbuilder.catalog.load.rules import RULES
 from envbuilder.catalog.load.tables import SchemaNumber
+from envbuilder.core import structure
 from envbuilder.core.conversion.reading import Mismatch, Tables
-from envbuilder.core.field_rules import At
+from envbuilder.core.field_rules import At, NotEmpty
+from envbuilder.core.field_types import exactly
+from envbuilder.core.yaml.canonical import dump
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured
 
+T = TypeVar("T", Evidence, Unproven)
+PROOF_SCHEMA = 1
 _STEP = re.compile(r"[^.\[\]]+")
+_HEADER = (
+    "# How this row is known to work. Written by `envbuilder catalog prove` and `envbuilder catalog audit --write`.\n"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
+class Proof:
+    """All evidence of one row.
+
+    Attributes:
+        evidence: Weakest first, then in file order.
+        unproven: Proofs that were tried without success, weakest first.
+    """
+
+    evidence: tuple[Evidence, ...] = ()
+    unproven: tuple[Unproven, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Evidence:
+    schema: Annotated[int, exactly(PROOF_SCHEMA)]
+    id: str
+    evidence: Annotated[tuple[Evidence, ...], NotEmpty()]
+    unproven: tuple[Unproven, ...] = ()
+
+
+def read_proof(text: str, file: str, row: str) -> Proof:
+    """Read the evidence of a row.
+
+    Args:
+        text: The document.
+        file: Its path, for the faults.
+        row: Id of the row.
+
+    Raises:
+        InvalidInput: With every fault of the document.
+    """
+
+    def check(document: _Evidence) -> Iterator[Mismatch]:
+        if document.id != row:
+            yield Mismatch(path=("id",), problem=f"must be the name of the file, {row!r}")
+
+    document = structured(_Evidence, read(text, file), file, check=check)
+    return Proof(evidence=_weakest_first(document.evidence), unproven=_weakest_first(document.unproven))
+
+
+def dump_proof(row: str, proof: Proof) -> str:
+    """Return the canonical text of `evidence/ID.yaml`."""
+    document = _Evidence(schema=PROOF_SCHEMA, id=row, evidence=proof.evidence, unproven=proof.unproven)
+    return _HEADER + dump(structure.dump(document))
+
+
+def _weakest_first(entries: Iterable[T]) -> tuple[T, ...]:
+    return tuple(sorted(entries, key=lambda entry: entry.grade.rank))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
     schema: SchemaNumber
     row: Annotated[Environment, At()]
 
@@ -41,18 +104,18 @@ def read_environment(text: str, file: str, *, cuda: CudaFacts, tables: Tables, p
         InvalidInput: With every fault of the document; the rules between fields are checked if it has no other.
     """
 
-    def completed(document: _Document) -> Environment:
+    def completed(document: _Row) -> Environment:
         row = document.row
         wheel = replace(row.framework, others=_with_package(row.framework))
         return replace(row, framework=wheel, evidence=proof.evidence, unproven=proof.unproven)
 
-    def check(document: _Document) -> Iterator[Mismatch]:
-        return _problems(completed(document), Path(file).stem, cuda)
+    def check(document: _Row) -> Iterator[Mismatch]:
+        return _row_problems(completed(document), Path(file).stem, cuda)
 
-    return completed(structured(_Document, read(text, file), file, tables=tables, check=check))
+    return completed(structured(_Row, read(text, file), file, tables=tables, check=check))
 
 
-def _problems(row: Environment, name: str, cuda: CudaFacts) -> Iterator[Mismatch]:
+def _row_problems(row: Environment, name: str, cuda: CudaFacts) -> Iterator[Mismatch]:
     if row.id != name:
         yield Mismatch(path=("id",), problem=f"must be the name of the file, {name!r}")
     for rule in RULES:

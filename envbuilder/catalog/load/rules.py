@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from envbuilder.catalog.cuda import Coverage, CudaFacts
+from envbuilder.catalog.cuda import Coverage, CudaFacts, Linkage
 from envbuilder.catalog.environments import (
     BaseChoice,
     CudaProvider,
@@ -112,7 +112,7 @@ def _cuda_major_fits(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]
     for place, choice in _choices(row):
         if row.cuda is None or choice.cuda is None:
             continue
-        exact = row.cuda.linkage == "needed"
+        exact = row.cuda.linkage is Linkage.NEEDED
         width = 2 if exact else 1
         if choice.cuda.head(width) != row.cuda.compiled.head(width):
             rule = "the same release" if exact else "the same major release"

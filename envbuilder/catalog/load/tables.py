@@ -1,26 +1,31 @@
-"""Decoders of the shared matrices: CUDA, bases, advisories, Keras, NVIDIA's own builds."""
+"""Decoders of the shared matrices: CUDA and its libraries, vendor archives, bases, advisories, Keras, vendor builds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
-from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat, VendorArchive
+from envbuilder.catalog.cuda import CudaFacts, LibrarySet
 from envbuilder.catalog.environments import BaseSystem
-from envbuilder.catalog.field_types import WheelVersion
 from envbuilder.catalog.keras import KerasFacts, KerasRule
 from envbuilder.catalog.sources import Advisory
 from envbuilder.catalog.vendor_builds import VendorBuild
-from envbuilder.core.conversion.reading import Mismatch
+from envbuilder.core import structure
+from envbuilder.core.conversion.reading import Mismatch, Path
 from envbuilder.core.field_rules import At, NotEmpty, Unique
-from envbuilder.core.field_types import exactly
+from envbuilder.core.field_types import WheelVersion, exactly
+from envbuilder.core.yaml.canonical import dump
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured
 
 SCHEMA = 1
 SchemaNumber: TypeAlias = Annotated[int, exactly(SCHEMA)]
 """The field `schema` of every matrix."""
+
+_OF_THE_DRIVER = re.compile(r"libcuda\.so.*|libnvidia-.*|libnvcuvid\.so.*|libcudadebugger\.so.*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,3 +103,92 @@ def _keras_problems(document: _Keras) -> Iterator[Mismatch]:
 def read_vendor_builds(text: str, file: str) -> tuple[VendorBuild, ...]:
     """Read `vendor-builds.yaml`: NVIDIA's own containers with TensorFlow."""
     return structured(_VendorBuilds, read(text, file), file).builds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Archives:
+    schema: SchemaNumber
+    facts: Annotated[ArchiveFacts, At()]
+
+
+def read_archives(text: str, file: str) -> ArchiveFacts:
+    """Read `archives.yaml`.
+
+    Raises:
+        InvalidInput: With every fault of the document, among them a pin that is known to be wrong and a library of the
+            driver, which the container runtime mounts and which may not be copied.
+    """
+    return structured(_Archives, read(text, file), file, check=_archive_problems).facts
+
+
+def dump_archives(facts: ArchiveFacts) -> str:
+    """Return the canonical text of `archives.yaml`, without comments."""
+    return dump(structure.dump(_Archives(schema=SCHEMA, facts=facts)))
+
+
+def _archive_problems(document: _Archives) -> Iterator[Mismatch]:
+    facts = document.facts
+    for index, archive in enumerate(facts.archives):
+        path: Path = ("archives", index)
+        publisher = facts.publisher(archive.publisher)
+        if publisher is None:
+            yield Mismatch(path=(*path, "publisher"), problem=f"{archive.publisher!r} is not among the publishers")
+        elif bool(publisher.address) != bool(archive.path):
+            problem = "is missing" if publisher.address else "must be empty: a package index has no paths"
+            yield Mismatch(path=(*path, "path"), problem=problem)
+        if wrong := facts.wrong_hash(archive.file, archive.sha256):
+            yield Mismatch(path=(*path, "sha256"), problem=f"is known to be wrong: it is that of {wrong.really}")
+        yield from _format_problems(archive, path)
+        yield from _library_problems(archive, path)
+
+
+def _format_problems(archive: VendorArchive, path: Path) -> Iterator[Mismatch]:
+    if bool(archive.inner) != (archive.format is ArchiveFormat.MAKESELF_NESTED):
+        yield Mismatch(path=(*path, "inner"), problem="must be given for a nested run file, and only for one")
+    if (archive.format is ArchiveFormat.WHEEL) != archive.file.endswith(".whl"):
+        yield Mismatch(path=(*path, "file"), problem=f"is not the name of an archive in format {archive.format.value}")
+
+
+def _library_problems(archive: VendorArchive, path: Path) -> Iterator[Mismatch]:
+    sonames = [library.soname for library in archive.libraries]
+    if sonames != sorted(sonames):
+        yield Mismatch(path=(*path, "libraries"), problem="must be sorted by soname")
+    for index, soname in enumerate(sonames):
+        if _OF_THE_DRIVER.fullmatch(soname):
+            problem = f"{soname} belongs to the driver: the container runtime mounts it, and it must not be copied"
+            yield Mismatch(path=(*path, "libraries", index, "soname"), problem=problem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Libraries:
+    schema: SchemaNumber
+    libraries: Annotated[tuple[LibrarySet, ...], NotEmpty(), Unique("id")]
+
+
+def read_libraries(text: str, file: str, archives: ArchiveFacts) -> tuple[LibrarySet, ...]:
+    """Read `libraries.yaml`.
+
+    Args:
+        text: The document.
+        file: Its path, for the faults.
+        archives: The archives that library sets refer to.
+
+    Raises:
+        InvalidInput: With every fault of the document.
+    """
+    tables = {"archives": {archive.id: archive for archive in archives.archives}}
+    return structured(_Libraries, read(text, file), file, tables=tables, check=_set_problems).libraries
+
+
+def _set_problems(document: _Libraries) -> Iterator[Mismatch]:
+    for index, entry in enumerate(document.libraries):
+        taken = [soname for use in entry.archives for soname in use.sonames]
+        for number, use in enumerate(entry.archives):
+            path = ("libraries", index, "archives", number)
+            for soname in use.sonames:
+                if use.archive.library(soname) is None:
+                    yield Mismatch(path=(*path, "sonames"), problem=f"{use.archive.id} has no {soname}")
+                elif taken.count(soname) > 1:
+                    yield Mismatch(path=(*path, "sonames"), problem=f"{soname} comes from two archives")
+                elif soname not in entry.sonames:
+                    yield Mismatch(path=(*path, "sonames"), problem=f"{soname} is not among the sonames of the set")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import click
 
-from envbuilder.catalog.advise.advice import Advice, AdviceReason, Answer, Verdict, Wanted, Weight
+from envbuilder.catalog.advise.advice import Advice, AdviceReason, Query, Recommendation, Verdict, Weight
 from envbuilder.catalog.machine import Host
 from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.cli.output.buildable import buildable_document
@@ -19,42 +19,42 @@ _VERDICTS = {Verdict.FITS: "fits", Verdict.COST: "fits, at a cost", Verdict.NOT:
 _LEGEND = "+ speaks for it   ~ costs something   - rules it out"
 
 
-def answer_text(answer: Answer, asked: str, limit: int, columns: int) -> str:
-    """Return an answer as text.
+def recommendation_text(found: Recommendation, asked: str, limit: int, columns: int) -> str:
+    """Return a recommendation as text.
 
     Args:
-        answer: The answer of the catalog.
+        found: The recommendation.
         asked: The conditions, in words; empty if there were none.
         limit: Maximum number of environments.
         columns: Width of a line.
     """
     return "\n".join(
-        line if len(click.unstyle(line)) <= columns else folded(line, columns) for line in _lines(answer, asked, limit)
+        line if len(click.unstyle(line)) <= columns else folded(line, columns) for line in _lines(found, asked, limit)
     )
 
 
-def _lines(answer: Answer, asked: str, limit: int) -> Iterator[str]:
-    shown = (answer.fitting or answer.nearest)[:limit]
+def _lines(found: Recommendation, asked: str, limit: int) -> Iterator[str]:
+    shown = (found.fitting or found.nearest)[:limit]
     if asked:
         yield f"Asked for: {asked}"
         yield ""
-    yield heading(_headline(answer, asked))
+    yield heading(_headline(found, asked))
     for number, advice in enumerate(shown, 1):
         yield ""
         yield from _advice_lines(number, advice)
-    yield from _elsewhere_lines(answer.elsewhere)
-    left = len(answer.fitting or answer.nearest) - len(shown)
+    yield from _elsewhere_lines(found.elsewhere)
+    left = len(found.fitting or found.nearest) - len(shown)
     yield ""
     yield _LEGEND + (f"   ({left} more: --limit N)" if left > 0 else "")
 
 
-def _headline(answer: Answer, asked: str) -> str:
-    if not answer.fitting:
+def _headline(found: Recommendation, asked: str) -> str:
+    if not found.fitting:
         return "No environment fits. The nearest environments and what to change, smallest change first:"
-    rows = len({advice.environment for advice in answer.fitting})
+    rows = len({advice.environment for advice in found.fitting})
     if not asked:
         return "No requirements given; the best proven and newest environments come first:"
-    if answer.fitting[0].is_doubtful:
+    if found.fitting[0].is_doubtful:
         return f"None is proven to fit; {rows} environment{'' if rows == 1 else 's'} may, best first:"
     return f"{rows} environment{'' if rows == 1 else 's'} of the catalog fit{'s' if rows == 1 else ''}, best first:"
 
@@ -94,24 +94,24 @@ def _elsewhere_lines(builds: tuple[VendorBuild, ...]) -> Iterator[str]:
         yield f"   TensorFlow {build.tensorflow}, Python {build.python}: {build.what}; {span}"
 
 
-def asked_text(wanted: Wanted) -> str:
+def asked_text(query: Query) -> str:
     """Return the conditions in words; empty if there were none."""
     said = (
-        ("TensorFlow ", wanted.tensorflow and wanted.tensorflow.text),
-        ("Python ", wanted.python),
-        ("Keras ", wanted.keras and wanted.keras.text),
-        ("CUDA ", wanted.cuda and wanted.cuda.text),
-        ("cuDNN ", wanted.cudnn and wanted.cudnn.text),
-        ("glibc ", wanted.glibc),
-        ("base ", wanted.base),
+        ("TensorFlow ", query.tensorflow and query.tensorflow.text),
+        ("Python ", query.python),
+        ("Keras ", query.keras and query.keras.text),
+        ("CUDA ", query.cuda and query.cuda.text),
+        ("cuDNN ", query.cudnn and query.cudnn.text),
+        ("glibc ", query.glibc),
+        ("base ", query.base),
     )
     words = [f"{name}{value}" for name, value in said if value]
-    seen = [host for host in wanted.hosts if not host.is_described]
-    named = [host for host in wanted.hosts if host.is_described]
+    seen = [host for host in query.hosts if not host.is_described]
+    named = [host for host in query.hosts if host.is_described]
     together = (
         [replace(named[0], gpus=tuple(gpu for host in named for gpu in host.gpus or ()) or None)] if named else []
     )
-    return "; ".join([*words, *(["no GPU"] if wanted.cpu else []), *(host_text(host) for host in (*together, *seen))])
+    return "; ".join([*words, *(["no GPU"] if query.cpu else []), *(host_text(host) for host in (*together, *seen))])
 
 
 def host_text(host: Host) -> str:
@@ -123,13 +123,13 @@ def host_text(host: Host) -> str:
     return f"{host.name} ({inside or 'nothing known'})" if host.name else inside
 
 
-def answer_document(answer: Answer, asked: str, limit: int) -> dict[str, object]:
-    """Return an answer as a JSON document: keys `schema`, `asked`, `fits`, `nearest`, `elsewhere`."""
+def recommendation_document(found: Recommendation, asked: str, limit: int) -> dict[str, object]:
+    """Return a recommendation as a JSON document: keys `schema`, `asked`, `fits`, `nearest`, `elsewhere`."""
     return {
         "schema": 1,
         "asked": asked,
-        "fits": [advice_document(advice) for advice in answer.fitting[:limit]],
-        "nearest": [advice_document(advice) for advice in answer.nearest[:limit]],
+        "fits": [advice_document(advice) for advice in found.fitting[:limit]],
+        "nearest": [advice_document(advice) for advice in found.nearest[:limit]],
         "elsewhere": [
             {
                 "name": build.name,
@@ -138,7 +138,7 @@ def answer_document(answer: Answer, asked: str, limit: int) -> dict[str, object]
                 "what": build.what,
                 "sources": [source.text for source in build.sources],
             }
-            for build in answer.elsewhere
+            for build in found.elsewhere
         ],
     }
 

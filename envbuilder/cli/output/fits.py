@@ -18,7 +18,7 @@ from envbuilder.cli.output.buildable import buildable_notes
 from envbuilder.cli.output.compatibility import COLOURS, WORDS, offer_document, why
 from envbuilder.cli.output.printing import folded, heading, print_json, width
 from envbuilder.core.errors import UsageError
-from envbuilder.core.text_files import read_text
+from envbuilder.core.files import read_text
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.probe.this_host import quick_facts

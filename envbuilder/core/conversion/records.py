@@ -76,7 +76,7 @@ class Member:
 def record(hint: Any, converters: Converters) -> Converter:  # noqa: ANN401
     """Return the converter for a dataclass."""
     kind = get_origin(hint) or hint
-    known = members(hint, converters)
+    known = _members(hint, converters)
 
     def load_value(value: object, path: Path, reading: Reading) -> object:
         mapping = reading.mapping(value, path, set())
@@ -139,7 +139,7 @@ def entries(hint: Any, rule: Entries, converters: Converters) -> Converter:  # n
     if get_origin(each) is tuple:
         key, member = (Member(name="", names=(), converter=converters(one)) for one in get_args(each))
         return _mapping(rule, key, member, lambda name, value: (name, value), tuple)
-    key, member = members(each, converters)
+    key, member = _members(each, converters)
     kind = get_origin(each) or each
     return _mapping(
         rule,
@@ -173,7 +173,7 @@ def _mapping(
     return Converter(load_value, dump_value)
 
 
-def members(hint: Any, converters: Converters) -> tuple[Member, ...]:  # noqa: ANN401
+def _members(hint: Any, converters: Converters) -> tuple[Member, ...]:  # noqa: ANN401
     """Return the fields of a dataclass that documents have, in its order."""
     kind = get_origin(hint) or hint
     hints = get_type_hints(kind, include_extras=True)

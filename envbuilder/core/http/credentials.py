@@ -75,7 +75,7 @@ class Logins:
             >>> logins.find("https://files.example/x.whl"), logins.find("http://index.example/files/x.whl")
             (None, None)
         """
-        own = login_in(url)
+        own = _login_in(url)
         if own is not None:
             return own
         near = [each for each in self.indexes if origin(each.url) == origin(url)]
@@ -88,11 +88,11 @@ class Logins:
         return found or (self.hosts.get(_ANY_HOST) if near else None)
 
 
-def login_in(url: str) -> Login | None:
+def _login_in(url: str) -> Login | None:
     """Return the user and the password in an address; None if it has none.
 
     Example:
-        >>> login_in("https://me:p%40ss@index.example/simple/").authorization
+        >>> _login_in("https://me:p%40ss@index.example/simple/").authorization
         'Basic bWU6cEBzcw=='
     """
     login, at, _ = urlsplit(url).netloc.rpartition("@")
@@ -109,7 +109,7 @@ def protected(url: str, login: Login | None = None) -> Protected:
         url: Address, with or without credentials.
         login: Credentials to use if the address has none.
     """
-    return Protected(url=without_login(url), login=login_in(url) or login)
+    return Protected(url=without_login(url), login=_login_in(url) or login)
 
 
 def with_login(logins: Logins, url: str) -> Logins:
@@ -121,7 +121,7 @@ def with_login(logins: Logins, url: str) -> Logins:
         >>> with_login(Logins(), "http://[").indexes, with_login(Logins(), "http://mirror.example/debian").indexes
         ((), ())
     """
-    if scheme_of(url) not in {"http", "https"} or login_in(url) is None:
+    if scheme_of(url) not in {"http", "https"} or _login_in(url) is None:
         return logins
     return replace(logins, indexes=(*logins.indexes, protected(url)))
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable, ToolFailed
 from envbuilder.core.uv import Uv, index_is_silent
-from envbuilder.curation.proof.interpreters import HostPython
+from envbuilder.core.versions import Release
+from envbuilder.curation.proof.interpreters import HostPython, HostPythons
+from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.lock.closures import Chosen, Closure
 
 _SHOWN_LINES = 12
@@ -20,15 +22,33 @@ _TIME_LIMIT = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BareEnvironments:
-    """Makes virtual environments with uv.
+    """Makes virtual environments with uv; the `BareHost` of `prove`.
 
     Attributes:
+        pythons: Interpreters of this host.
+        look: Runs the probe with the interpreter of an environment, without a GPU.
         uv: The program and its settings; its cache is in `work`, and removed with it.
         work: Directory for environments and downloads; everything in it is ours, and removed again.
     """
 
+    pythons: HostPythons
+    look: Callable[[Path], Facts]
     uv: Uv
     work: Path
+
+    def find(self, python: Release) -> HostPython | None:
+        """See `BareHost.find`."""
+        return self.pythons.find(python)
+
+    def run(self, python: HostPython, closure: Closure, package: str, installed: Callable[[], None]) -> Facts:
+        """See `BareHost.run`."""
+        try:
+            with self.made(python, closure) as environment:
+                installed()
+                return self.look(environment)
+        finally:
+            # TensorFlow is large, and each row has its own. What cannot be removed now is removed by `clear`.
+            self.uv.run(["cache", "clean", "--quiet", package], timeout=_TIME_LIMIT)
 
     @contextmanager
     def made(self, interpreter: HostPython, closure: Closure) -> Iterator[Path]:
@@ -54,10 +74,6 @@ class BareEnvironments:
                 self._install(folder, python, closure.build, "--target", str(tools))
                 self._install(folder, python, sources, "--no-build-isolation", more={"PYTHONPATH": str(tools)})
             yield python
-
-    def forget(self, package: str) -> None:
-        """Remove the downloads of one distribution: TensorFlow is large, and each row has its own."""
-        self._run(["cache", "clean", "--quiet", package])
 
     def clear(self) -> None:
         """Remove everything."""

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat, ArchivePin
 from envbuilder.core.image_layout import LIBRARIES
 from envbuilder.curation.stand_ins.imported_symbols import ImportedSymbol, wheel_imports
 from envbuilder.curation.stand_ins.library import compiled, stand_in
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock
 
 PUBLISHER = "stand-ins"

@@ -20,13 +20,13 @@ def measured_wheel(measurement: Measurement) -> MeasuredWheel:
         version=Version(measurement.version),
         file=measurement.file,
         sha256=measurement.sha256,
-        claims=claims(measurement),
+        claims=_claims(measurement),
         cuda_pins=measurement.and_cuda,
         record=record(measurement),
     )
 
 
-def claims(measurement: Measurement) -> Claims:
+def _claims(measurement: Measurement) -> Claims:
     """Return the claims of a row about the wheel."""
     return Claims(
         glibc=measurement.glibc or _NONE,

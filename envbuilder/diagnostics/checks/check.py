@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from packaging.version import Version
 
+from envbuilder.catalog.cuda import Linkage
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Tier, failure
 from envbuilder.diagnostics.facts.facts import Facts, Unseen
@@ -37,7 +38,7 @@ def has_cuda(expectation: Expectation) -> bool:
 
 def opens_cuda_late(expectation: Expectation) -> bool:
     """Return True if TensorFlow opens the CUDA libraries after its import."""
-    return expectation.cuda is not None and expectation.cuda.linkage == "dlopen"
+    return expectation.cuda is not None and expectation.cuda.linkage is Linkage.DLOPEN
 
 
 def has_functions(expectation: Expectation) -> bool:

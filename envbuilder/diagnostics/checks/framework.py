@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
+from envbuilder.catalog.cuda import Linkage
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.diagnostics.checks.check import NO_IMPORT, no_result, was_tried, without_tensorflow
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
@@ -85,7 +86,7 @@ def tensorflow_imports(expectation: Expectation, facts: Facts) -> Outcome:
     if not was_tried(fact):
         return NotProven(reason=fact.message)
     known = next((failure for failure in KNOWN_FAILURES if failure.mark.search(fact.text)), None)
-    if known is KNOWN_FAILURES[0] and expectation.cuda and expectation.cuda.linkage == "needed":
+    if known is KNOWN_FAILURES[0] and expectation.cuda and expectation.cuda.linkage is Linkage.NEEDED:
         return NotProven(reason=f"{known.reason}; {known.remedy}")
     because = f" ({known.reason})" if known else ""
     return failure(

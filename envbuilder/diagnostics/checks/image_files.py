@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core.image_layout import PYTHON, VENV
-from envbuilder.core.image_paths import WHITEOUT, is_code, is_of_environment, merged, shadowed
+from envbuilder.core.image_paths import WHITEOUT, is_code, is_of_environment, merged, parents, shadowed
 from envbuilder.core.references import normalized
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.image.contents import ContentExpectation, ImageContent
@@ -99,7 +99,7 @@ def _followed(path: str, paths: Mapping[str, str]) -> str:
     for _ in range(_MOST_LINKS):
         target = paths.get(path)
         if target is None:
-            link = next((each for each in _parents(path) if paths.get(each)), "")
+            link = next((each for each in parents(path) if paths.get(each)), "")
             if not link:
                 return ""
             path = f"{_target(link, paths[link])}{path.removeprefix(link)}"
@@ -112,11 +112,6 @@ def _followed(path: str, paths: Mapping[str, str]) -> str:
 
 def _target(link: str, target: str) -> str:
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(link), target)).lstrip("/")
-
-
-def _parents(path: str) -> Iterator[str]:
-    while path := path.rpartition("/")[0]:
-        yield path
 
 
 def programs_not_hidden(expectation: ContentExpectation, content: ImageContent) -> Outcome:
@@ -176,7 +171,7 @@ def one_owner_per_file(expectation: ContentExpectation, content: ImageContent) -
 
 def no_file_is_a_folder(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
     """Check that no path is below a file or a link of the image."""
-    wrong = {parent: path for path in sorted(content.paths) for parent in _parents(path) if parent in content.paths}
+    wrong = {parent: path for path in sorted(content.paths) for parent in parents(path) if parent in content.paths}
     if wrong:
         lines = [f"/{path} lies below /{parent}, which is a file or a link" for parent, path in wrong.items()]
         return failure(problem=some(lines), remedy=_LEAVE_OUT)

@@ -11,7 +11,6 @@ from envbuilder.diagnostics.facts.facts import Facts, Seen, known
 from envbuilder.diagnostics.facts.hardware import GpuProcess, Nvml, NvmlGpu
 
 _LEAST_FREE = 0.5
-_GIB = 1 << 30
 _MISMATCH, _LOST = 18, 15
 _UPDATED = "the driver was updated while its old kernel module was loaded: reboot the host, or unload the module"
 _REMEDIES = {

@@ -29,11 +29,11 @@ def tolerance(facts: Facts, asked: str, *, tf32: bool | None) -> float:
         asked: Device, such as `/GPU:0`.
         tf32: Whether TensorFlow allows TF32; None where it has no switch, and no TF32 either.
     """
-    capability = capability_of(facts, asked)
+    capability = _capability_of(facts, asked)
     return TENSOR_FLOAT if tf32 and (capability is None or capability >= WITH_TENSOR_FLOAT) else SINGLE
 
 
-def capability_of(facts: Facts, asked: str) -> Release | None:
+def _capability_of(facts: Facts, asked: str) -> Release | None:
     """Return the compute capability of a device by the driver's number for it; None if unknown."""
     gpus = facts.interface.gpus if facts.interface else ()
     return next((gpu.capability for gpu in gpus if f"/GPU:{gpu.index}" == asked), None)

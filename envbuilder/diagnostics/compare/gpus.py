@@ -48,7 +48,7 @@ def capabilities(system: System) -> tuple[Release, ...]:
     return tuple(sorted({gpu.capability for gpu in system.gpus or () if gpu.capability}))
 
 
-def row_of(catalog: Catalog, system: System) -> Environment | None:
+def _row_of(catalog: Catalog, system: System) -> Environment | None:
     """Return the GPU environment of a system: by its lock, else by its TensorFlow; None if unknown."""
     if system.environment:
         return next((row for row in catalog.environments if row.id == system.environment and row.cuda), None)
@@ -72,7 +72,7 @@ def _kernels(view: Perspective) -> Iterator[Effect]:
 
 def verdict_of(catalog: Catalog, system: System) -> Compatibility | None:
     """Judge the TensorFlow of a system on its machine; None if one of them is not known."""
-    row = row_of(catalog, system)
+    row = _row_of(catalog, system)
     if row is None or system.host is None:
         return None
     wheel = stack_of(row, None)

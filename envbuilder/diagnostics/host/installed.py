@@ -17,7 +17,6 @@ from envbuilder.diagnostics.host.examination import InstalledLibrary, Origin
 TENSORFLOW, KERAS = "tensorflow", "keras"
 _STEM = re.compile(r"(lib\w+)\.so\.([\d.]+)$")
 _WHEEL = re.compile(r"/nvidia/(\w+)/lib(?:/|$)")
-_RELEASE = re.compile(r"\d+(?:\.\d+)*")
 _TOOLKIT = re.compile(r"^(/[^/]+(?:/[^/]+)*?/cuda[^/]*)/")
 
 

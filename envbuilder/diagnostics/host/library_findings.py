@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from envbuilder.catalog.cuda import CudaNeed
+from envbuilder.catalog.cuda import CudaNeed, Linkage
 from envbuilder.diagnostics.facts.facts import Seen
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, problem, warning
 from envbuilder.diagnostics.host.examination import InstalledLibrary, Origin
@@ -84,7 +84,7 @@ def _need(installation: Installation) -> CudaNeed | None:
 
 
 def _cost(installation: Installation, need: CudaNeed) -> tuple[Severity, str]:
-    if need.linkage == "needed":
+    if need.linkage is Linkage.NEEDED:
         return Severity.PROBLEM, "import tensorflow fails: it is linked against them"
     if installation.has_gpus:
         return Severity.PROBLEM, "TensorFlow registers no GPU and computes on the processor"

@@ -28,7 +28,7 @@ def row_of(catalog: Catalog, release: Version, *, cuda: bool) -> Environment | N
     return next((row for row in fitting if _minor(row.framework.version) == _minor(release)), None)
 
 
-def has_release(row: Environment, release: Version) -> bool:
+def _has_release(row: Environment, release: Version) -> bool:
     """Return True if a row has exactly this patch release, as its own or as another one."""
     return row.release(Version(release.public)) is not None
 
@@ -50,7 +50,7 @@ def nearest(
     cuda = installed.is_cuda_build if installed.is_cuda_build is not None else gpus
     row = row_of(catalog, release, cuda=cuda) or _next_to(catalog, release, cuda=cuda)
     public = Version(release.public)
-    same = has_release(row, release)
+    same = _has_release(row, release)
     there = row.release(public) or row
     own = "" if there.framework.version == row.framework.version else f" --tensorflow {there.framework.version}"
     return Nearest(

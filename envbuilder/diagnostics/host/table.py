@@ -75,7 +75,7 @@ def version_findings(installation: Installation) -> tuple[Finding, ...]:
     return tuple(finding for examine in _VERSION_FINDINGS for finding in examine(installation))
 
 
-def versions_of(installation: Installation) -> Versions | None:
+def _versions_of(installation: Installation) -> Versions | None:
     """Return the installed versions; None if they were not examined."""
     installed = installation.installed
     if not installed.is_seen:
@@ -198,5 +198,5 @@ def examine_machine(
         findings=_worst_first((*version_findings(case), *findings(view))),
         unseen=missing_facts(view),
         environments=environments,
-        versions=versions_of(case),
+        versions=_versions_of(case),
     )

@@ -6,9 +6,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from envbuilder.catalog.advise.advice import Advice, Topic, Wanted
+from envbuilder.catalog.advise.advice import Advice, Query, Topic, requested_range
 from envbuilder.catalog.advise.recommend import described, every
-from envbuilder.catalog.advise.version_ranges import spec_of
 from envbuilder.catalog.buildable import buildable
 from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import Catalog, Environment
@@ -128,31 +127,31 @@ def nearest(
         An environment for GPUs if one is left, else one for the CPU. It is known to run on a GPU that the log names
         without compilation; uncertain ones are left out.
     """
-    wanted = _wanted(facts, tensorflow or facts.extracted.tensorflow, driver=driver)
-    chosen = _first(facts, replace(wanted, inventory=facts.inventory()), within)
-    best = _first(facts, wanted, within)
+    query = _query(facts, tensorflow or facts.extracted.tensorflow, driver=driver)
+    chosen = _first(facts, replace(query, inventory=facts.inventory()), within)
+    best = _first(facts, query, within)
     inventory = facts.inventory()
     if best is None or best is chosen or inventory is None or facts.can_build(best):
         return Offering(row=chosen)
     return Offering(row=chosen, nearer=best, why="; ".join(buildable(best, inventory).reasons))
 
 
-def _first(facts: LogFacts, wanted: Wanted, within: Collection[Release] | None) -> Environment | None:
-    """Return the nearest for GPUs, else the nearest; with an inventory in `wanted` only one that can be built."""
+def _first(facts: LogFacts, query: Query, within: Collection[Release] | None) -> Environment | None:
+    """Return the nearest for GPUs, else the nearest; with an inventory in `query` only one that can be built."""
     found = [
         row
-        for advice in every(facts.catalog, wanted)
+        for advice in every(facts.catalog, query)
         if _stays(advice, facts) and (row := _row(facts, advice)) and _is_within(row, within)
     ]
     return next((row for row in found if row.cuda), found[0] if found else None)
 
 
-def _wanted(facts: LogFacts, tensorflow: Release | None, *, driver: bool) -> Wanted:
+def _query(facts: LogFacts, tensorflow: Release | None, *, driver: bool) -> Query:
     said = facts.extracted
     gpus = tuple(HostGpu(name="", capability=each) for each in said.capabilities)
-    asked = spec_of(tensorflow.series, "TensorFlow") if tensorflow else None
+    asked = requested_range(tensorflow.series, "TensorFlow") if tensorflow else None
     hosts = described(said.driver if driver else None, gpus)
-    return Wanted(tensorflow=asked, hosts=hosts)
+    return Query(tensorflow=asked, hosts=hosts)
 
 
 def _stays(advice: Advice, facts: LogFacts) -> bool:
@@ -167,10 +166,10 @@ def _row(facts: LogFacts, advice: Advice) -> Environment | None:
 
 
 def _is_within(row: Environment, within: Collection[Release] | None) -> bool:
-    return within is None or minor_of(row) in within
+    return within is None or _minor_of(row) in within
 
 
-def minor_of(row: Environment) -> Release:
+def _minor_of(row: Environment) -> Release:
     """Return the minor release of TensorFlow of a row."""
     return Release(f"{row.framework.version.major}.{row.framework.version.minor}")
 

@@ -14,7 +14,7 @@ from envbuilder.catalog.sources import SourceList
 from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.field_rules import At, Parsed, Unique
 from envbuilder.core.field_types import exactly
-from envbuilder.core.text_files import read_text
+from envbuilder.core.files import read_text
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml import patterns
 from envbuilder.core.yaml.documents import read

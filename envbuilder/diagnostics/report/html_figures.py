@@ -29,7 +29,7 @@ def plain(value: str) -> str:
     return escape(printable(value))
 
 
-def attribute(value: str) -> str:
+def _attribute(value: str) -> str:
     """Return the value of an attribute, with its quotes."""
     return f'"{escape(printable(value))}"'
 
@@ -62,7 +62,7 @@ def proportions(report: Report) -> str:
         if share:
             pieces.append(f'<rect class="piece {kind.value}" x="{start:.2f}%" width="{share:.2f}%" height="8"/>')
         start += share
-    return f'<svg width="100%" height="8" role="img" aria-label={attribute(tally(report))}>{"".join(pieces)}</svg>'
+    return f'<svg width="100%" height="8" role="img" aria-label={_attribute(tally(report))}>{"".join(pieces)}</svg>'
 
 
 def _scale(figure: Figure, group: Sequence[Figure]) -> float:
@@ -82,7 +82,7 @@ def _row(figure: Figure, scale: float) -> Iterator[str]:
 
 
 def _bar(figure: Figure, scale: float) -> str:
-    label = attribute(f"{figure.name}: {described(figure)}")
+    label = _attribute(f"{figure.name}: {described(figure)}")
     return (
         f'<svg width="100%" height="{_HEIGHT}" role="img" aria-label={label}>'
         f'<rect class="track" width="100%" height="{_HEIGHT}" rx="3"/>'

@@ -3,7 +3,8 @@
 It depends on the lock alone: it contains no other time and no random number.
 
 Source: https://cyclonedx.org/docs/1.6/json/; package URLs (pypi, deb, generic) follow
-https://github.com/package-url/purl-spec
+https://github.com/package-url/purl-spec. The qualifiers `distro` and `upstream` are those that scanners read
+(https://github.com/anchore/syft/blob/main/syft/pkg/url.go): vulnerabilities are listed by release and source package.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from envbuilder.catalog.environments import BaseKind, PythonProvider
-from envbuilder.lock.archive_pins import ArchivePin
+from envbuilder.catalog.archives import ArchivePin
+from envbuilder.catalog.environments import PythonProvider
+from envbuilder.image.attestation.os_packages import DistributionRelease, release_of, source_of
 from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, PackagePin
 
 MEDIA_TYPE = "application/vnd.cyclonedx+json"
@@ -56,7 +58,7 @@ def _components(lock: Lock) -> Iterator[Component]:
         hashes=[_hash(lock.base.digest.removeprefix("sha256:"))],
     )
     for os_package in (*lock.base.packages, *lock.os_packages):
-        yield _os_package(os_package, _distribution(lock))
+        yield _os_package(os_package, release_of(lock.base))
     if lock.python.provider is PythonProvider.ARCHIVE:
         version = lock.python.version.text
         yield Component(
@@ -76,11 +78,6 @@ def _components(lock: Lock) -> Iterator[Component]:
         yield Component(
             name=file.path, type=ComponentType.FILE, bom_ref=f"file:{file.path}", hashes=[_hash(file.sha256)]
         )
-
-
-def _distribution(lock: Lock) -> str:
-    """Return the distribution of the OS packages; Debian for those on a registry image, whose own is unknown."""
-    return (lock.base.kind if lock.base.kind.is_tree else BaseKind.DEBIAN).value
 
 
 def _archive(pin: ArchivePin) -> Component:
@@ -105,13 +102,19 @@ def _package(pin: PackagePin) -> Component:
     )
 
 
-def _os_package(pin: OsPackagePin, distribution: str) -> Component:
+def _os_package(pin: OsPackagePin, release: DistributionRelease) -> Component:
+    source = source_of(pin)
+    qualifiers = {
+        "arch": "amd64",
+        **({"distro": release.distro} if release.distro else {}),
+        **({"upstream": source} if source != pin.name else {}),
+    }
     return Component(
         name=pin.name,
         version=pin.version,
         type=ComponentType.LIBRARY,
         bom_ref=f"deb:{pin.name}@{pin.version}",
-        purl=PackageURL("deb", distribution, pin.name, pin.version, qualifiers={"arch": "amd64"}),
+        purl=PackageURL("deb", release.name, pin.name, pin.version, qualifiers=qualifiers),
         hashes=[_hash(pin.sha256)] if pin.sha256 else [],
     )
 

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.digests import digest_of_file
-from envbuilder.image.base.trees import DebianTree, DockerArchive
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import Kind, Member, file_of, on_disk
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DockerArchive:
+    """An archive for `docker load`.
+
+    Attributes:
+        path: The archive.
+        image_id: `sha256:…` that an engine with the classic image store gives the loaded image. The containerd store
+            names images by manifest instead, so there only the diff id can be compared.
+    """
+
+    path: Path
+    image_id: str
+
+
 def docker_archive(  # noqa: PLR0913  each describes a different property of one image
-    tree: DebianTree,
+    tree: DebTree,
     out: Path,
     *,
     epoch: int,
@@ -47,7 +61,7 @@ def docker_archive(  # noqa: PLR0913  each describes a different property of one
     return DockerArchive(path=written.path, image_id=f"sha256:{name}")
 
 
-def _config(tree: DebianTree, diff_ids: list[str], epoch: int, labels: Mapping[str, str]) -> dict[str, object]:
+def _config(tree: DebTree, diff_ids: list[str], epoch: int, labels: Mapping[str, str]) -> dict[str, object]:
     created = datetime.fromtimestamp(epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "architecture": "amd64",

@@ -9,10 +9,10 @@ from pathlib import Path
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
+from envbuilder.image.base.available_pythons import python_programs
 from envbuilder.image.base.interpreter import Interpreter, identify
 from envbuilder.image.base.programs import Host
 from envbuilder.image.base.python_files import TOP, select
-from envbuilder.image.base.python_programs import python_programs
 from envbuilder.image.base.python_survey import Survey, library_dirs
 from envbuilder.oci.tar.members import Kind
 

@@ -16,19 +16,18 @@ from envbuilder.core.errors import EnvbuilderError, InvalidInput, ToolMissing, U
 from envbuilder.core.files import replacing
 from envbuilder.core.names import file_name
 from envbuilder.core.versions import Release
+from envbuilder.image.base.available_pythons import NOTE, noted
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.installed_pythons import InstalledPython
-from envbuilder.image.base.packed_pythons import NOTE, noted
-from envbuilder.image.base.python_survey import inspect
-from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree, PythonArchive
+from envbuilder.image.base.python_survey import PythonArchive, inspect
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
 from envbuilder.lock.spec_values import Sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DebianBases:
+class DebBases:
     """Trees of .deb packages: an existing one, else a new one.
 
     Attributes:
@@ -39,9 +38,9 @@ class DebianBases:
         allowed: Relative paths of programs that keep these bits where a base has them.
     """
 
-    store: DebianStore
-    make: Callable[[BaseSystem, Sources], DebianTree]
-    keep: Callable[[BaseSystem, DebianTree, frozenset[str]], DebianTree]
+    store: TreeStore
+    make: Callable[[BaseSystem, Sources], DebTree]
+    keep: Callable[[BaseSystem, DebTree, frozenset[str]], DebTree]
     allowed: frozenset[str] = frozenset()
 
     def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
@@ -160,7 +159,7 @@ def _trouble(archive: PythonArchive, glibc: Release) -> str:
     return ""
 
 
-def pin_of_tree(tree: DebianTree, kind: BaseKind) -> BasePin:
+def pin_of_tree(tree: DebTree, kind: BaseKind) -> BasePin:
     """Return the pin of a tree of some kind of packages."""
     return BasePin(
         id=tree.id,

@@ -13,8 +13,7 @@ from envbuilder.core.errors import ToolFailed
 from envbuilder.image.base.interpreter import identify
 from envbuilder.image.base.programs import Host
 from envbuilder.image.base.python_files import TOP, select
-from envbuilder.image.base.python_survey import inspect
-from envbuilder.image.base.trees import PythonArchive
+from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.oci.tar import writing as tarball
 
 _REQUIRED = ("ctypes", "hashlib", "json", "venv", "zlib")

@@ -17,7 +17,6 @@ from envbuilder.core.digests import digest_of_file
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.versions import Release
 from envbuilder.image.base.python_files import TOP, is_elf
-from envbuilder.image.base.trees import PythonArchive
 
 if TYPE_CHECKING:
     from envbuilder.core.elf import SharedObject
@@ -33,6 +32,34 @@ _X86_64 = "x64"
 """The architecture as named by pyelftools."""
 
 _NONE = Release("0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonArchive:
+    """A CPython for Linux on x86-64 that runs wherever it is unpacked.
+
+    Attributes:
+        path: The `.tar.gz`; everything in it is below the directory `python`.
+        version: Full version, such as `3.8.18`.
+        sha256: Of the file.
+        size: Bytes of the file.
+        glibc: Newest glibc symbol version that any of its libraries requires.
+        needs: Sonames that the archive does not contain and the base must provide, sorted.
+        library_dirs: Directories in the archive that must be on the library path before it starts, because its
+            `libpython` is bound to the place where it was built; empty when it finds everything itself.
+        missing: Optional standard modules that could not be imported, sorted; None if this was not tested.
+        leftovers: Files in the archive that still name the directory it was packed from, sorted.
+    """
+
+    path: Path
+    version: Release
+    sha256: str
+    size: int
+    glibc: Release
+    needs: tuple[str, ...]
+    library_dirs: tuple[str, ...] = ()
+    missing: tuple[str, ...] | None = None
+    leftovers: tuple[str, ...] = ()
 
 
 def inspect(archive: Path) -> PythonArchive:

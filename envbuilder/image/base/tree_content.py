@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.oci.images import ImageLayerPin
 from envbuilder.oci.tar.members import Member, of_tar
 
@@ -21,7 +21,7 @@ class TreeContent:
         unpack_added: Returns the files that the OS packages add to these members.
     """
 
-    find_tree: Callable[[], DebianTree]
+    find_tree: Callable[[], DebTree]
     unpack_added: Callable[[tuple[Member, ...]], Iterable[Member]] = lambda _members: ()
 
     @property
@@ -50,7 +50,7 @@ class TreeContent:
         return (*self._members, *self._added)
 
     @cached_property
-    def _tree(self) -> DebianTree:
+    def _tree(self) -> DebTree:
         return self.find_tree()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Debian trees, kept in the cache directory.
+"""Trees of .deb packages, kept in the cache directory.
 
 A tree keeps its base in its path and can be read without envbuilder, since the mirror that it came from may be gone.
 Unlike the content of `Store`, it is removed by `cache prune --all` only. Verification is that of `Store`.
@@ -14,12 +14,11 @@ from typing import Annotated
 
 from envbuilder.core import structure
 from envbuilder.core.canonical_json import indented_json
-from envbuilder.core.digests import is_digest
+from envbuilder.core.digests import is_digest, shortened
 from envbuilder.core.field_rules import Parsed
 from envbuilder.core.field_types import Digest, FileSize, exactly
 from envbuilder.core.file_locks import locked
 from envbuilder.core.files import open_regular, read_json, replacing
-from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import OsPackagePin
 from envbuilder.oci.store import verified
 
@@ -30,8 +29,34 @@ _DIGEST = 100
 """Bytes of `current` that are read: a digest has 71."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebTree:
+    """A root file system unpacked from .debs, without anything that belongs to one machine.
+
+    Attributes:
+        id: Id of the base system in the catalog.
+        path: The uncompressed tar.
+        digest: `sha256:…` of the tar, which is the diff id of the only layer made from it.
+        size: Bytes of the tar.
+        suite: Debian suite.
+        packages: Everything installed, sorted by name; the sha256 of each is empty because the files are inside.
+        missing: Suites of updates that the archive did not have.
+        cleared: Programs whose set-user-ID and set-group-ID bits were cleared, as relative paths, sorted; None for a
+            tree where this is unknown, such as one from before this rule.
+    """
+
+    id: str
+    path: Path
+    digest: str
+    size: int
+    suite: str
+    packages: tuple[OsPackagePin, ...]
+    missing: tuple[str, ...] = ()
+    cleared: tuple[str, ...] | None = None
+
+
 @dataclass(frozen=True, slots=True)
-class DebianStore:
+class TreeStore:
     """Trees as `<id>/<first 12 digits of the digest>.tar`, each with a `.json` beside it.
 
     Several processes may use one store: a tree exists when its `.json` exists, which is written last, and writers
@@ -45,7 +70,7 @@ class DebianStore:
     folder: Path
     trusted: set[Path] = field(default_factory=set)
 
-    def current(self, base: str) -> DebianTree | None:
+    def current(self, base: str) -> DebTree | None:
         """Return the tree of a base that was last made the current one; its content is not read.
 
         Returns:
@@ -60,14 +85,14 @@ class DebianStore:
         tree = self._read(base, digest) if is_digest(digest) else None
         return tree if tree and tree.cleared is not None else None
 
-    def all(self) -> Iterator[DebianTree]:
+    def all(self) -> Iterator[DebTree]:
         """Yield all trees with a readable description, sorted by path; their content is not read."""
         for path in sorted(self.folder.glob("[!.]*/*.json")):
             tree = _described(path.with_suffix(".tar"), path.parent.name)
             if tree:
                 yield tree
 
-    def get(self, base: str, digest: str) -> DebianTree | None:
+    def get(self, base: str, digest: str) -> DebTree | None:
         """Return the tree of a base with this digest, verified; None if it is not in the store.
 
         Raises:
@@ -78,7 +103,7 @@ class DebianStore:
             verified(tree.path, digest, self.trusted)
         return tree
 
-    def put(self, tree: DebianTree, *, current: bool = True) -> DebianTree:
+    def put(self, tree: DebTree, *, current: bool = True) -> DebTree:
         """Add a tree to the store; its tar is moved, not copied.
 
         Args:
@@ -90,7 +115,7 @@ class DebianStore:
         """
         place = self._place(tree.id)
         place.mkdir(parents=True, exist_ok=True)
-        kept = replace(tree, path=place / f"{_short(tree.digest)}.tar")
+        kept = replace(tree, path=place / f"{shortened(tree.digest)}.tar")
         # The lock is released also when this process is killed.
         with locked(place / "lock"):
             shutil.move(tree.path, kept.path)
@@ -106,12 +131,12 @@ class DebianStore:
             raise ValueError(f"{base!r} is not an id")
         return self.folder / base
 
-    def _read(self, base: str, digest: str) -> DebianTree | None:
-        tree = _described(self._place(base) / f"{_short(digest)}.tar", base)
+    def _read(self, base: str, digest: str) -> DebTree | None:
+        tree = _described(self._place(base) / f"{shortened(digest)}.tar", base)
         return tree if tree and tree.digest == digest else None
 
 
-def _described(path: Path, base: str) -> DebianTree | None:
+def _described(path: Path, base: str) -> DebTree | None:
     """Return the tree in a file; None if its size or name does not match its description."""
     try:
         told = structure.load(_Description, read_json(_manifest_of(path)))
@@ -119,9 +144,9 @@ def _described(path: Path, base: str) -> DebianTree | None:
     except (OSError, ValueError):
         # The cache may be damaged: a tree that cannot be read is made again.
         return None
-    if (told.id, told.size, _short(told.digest)) != (base, size, path.stem):
+    if (told.id, told.size, shortened(told.digest)) != (base, size, path.stem):
         return None
-    return DebianTree(
+    return DebTree(
         id=told.id,
         path=path,
         digest=told.digest,
@@ -133,7 +158,7 @@ def _described(path: Path, base: str) -> DebianTree | None:
     )
 
 
-def _description(tree: DebianTree) -> bytes:
+def _description(tree: DebTree) -> bytes:
     told = _Description(
         schema=_SCHEMA,
         id=tree.id,
@@ -145,10 +170,6 @@ def _description(tree: DebianTree) -> bytes:
         cleared=tree.cleared,
     )
     return indented_json(structure.dump(told))
-
-
-def _short(digest: str) -> str:
-    return digest.removeprefix("sha256:")[:12]
 
 
 def _manifest_of(tar: Path) -> Path:

@@ -15,11 +15,13 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from envbuilder.core.errors import EngineUnavailable
+from envbuilder.core.field_rules import At
 from envbuilder.core.files import read_regular
-from envbuilder.core.json_fields import Record, at, record, text
 from envbuilder.core.json_input import LARGEST, load_json
+from envbuilder.core.structure import load
 
 _DEFAULT = "default"
 _UNIX = "unix://"
@@ -59,6 +61,21 @@ class Endpoint:
     def is_local(self) -> bool:
         """True if the address is one of this machine."""
         return not self.host or self.host.startswith((_UNIX, "npipe://"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Config:
+    """The part of `config.json` that names the current context."""
+
+    context: Annotated[str, At("currentContext")] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Context:
+    """The part of the `meta.json` of a context that says where its engine is."""
+
+    host: Annotated[str, At("Endpoints", _ENDPOINT, "Host")] = ""
+    skip_verify: Annotated[bool, At("Endpoints", _ENDPOINT, "SkipTLSVerify")] = False
 
 
 def endpoint(environ: Mapping[str, str]) -> Endpoint:
@@ -103,7 +120,7 @@ def _current(config: Path | None) -> str:
     if config is None:
         return ""
     try:
-        return text(_read(config / "config.json"), "currentContext")
+        return load(_Config, _read(config / "config.json")).context
     except (OSError, ValueError):  # docker itself warns and continues
         return ""
 
@@ -111,7 +128,7 @@ def _current(config: Path | None) -> str:
 def _named(name: str, config: Path) -> Endpoint:
     place = hashlib.sha256(name.encode()).hexdigest()
     try:
-        found = record(record(_read(config / "contexts" / "meta" / place / "meta.json"), "Endpoints"), _ENDPOINT)
+        found = load(_Context, _read(config / "contexts" / "meta" / place / "meta.json"))
     except FileNotFoundError:
         raise EngineUnavailable(
             f"the Docker context {name} does not exist",
@@ -122,8 +139,7 @@ def _named(name: str, config: Path) -> Endpoint:
             f"the Docker context {name} cannot be read: {error}", hint="select another one: `docker context use NAME`"
         ) from error
     directory = config / "contexts" / "tls" / place / _ENDPOINT
-    tls = _tls(directory, verify=at(found, "SkipTLSVerify") is not True)
-    return Endpoint(context=name, host=text(found, "Host"), tls=tls)
+    return Endpoint(context=name, host=found.host, tls=_tls(directory, verify=not found.skip_verify))
 
 
 def _tls(directory: Path, *, verify: bool) -> Tls | None:
@@ -134,10 +150,8 @@ def _tls(directory: Path, *, verify: bool) -> Tls | None:
     return Tls(authority=authority if authority.is_file() else None, client=client, verify=verify)
 
 
-def _read(path: Path) -> Record:
-    """Return a JSON object; empty for a file that holds none."""
-    found = load_json(read_regular(path, LARGEST))
-    return found if isinstance(found, dict) else {}
+def _read(path: Path) -> object:
+    return load_json(read_regular(path, LARGEST))
 
 
 DEFAULT_SOCKET = "/var/run/docker.sock"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.references import ImageRef
-from envbuilder.image.base.debian_trees import DebianTrees
+from envbuilder.image.base.deb_trees import DebTrees
 from envbuilder.image.base.docker_archive import docker_archive
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.registry_bases import fetch_base
 from envbuilder.image.plan.layers import LABEL_BASE, base_reference, image_reference
@@ -34,7 +34,7 @@ class EngineBases:
     """
 
     engine: ContainerEngine
-    debian: DebianTrees
+    debian: DebTrees
     sources: Sources
     listener: Listener
     progress: Callable[[str], None]
@@ -65,7 +65,7 @@ class EngineBases:
                     raise
         return fetch_base(self.engine, lock.base, reference, self.sources, self.listener, layers=layers)
 
-    def load(self, tree: DebianTree, reference: ImageRef, added: Path | None = None) -> None:
+    def load(self, tree: DebTree, reference: ImageRef, added: Path | None = None) -> None:
         """Load a tree into the engine.
 
         Args:

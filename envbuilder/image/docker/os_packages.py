@@ -41,4 +41,4 @@ class OsPackageResolver:
             return self.bases.debian.resolve(located.choice.system, packages, located.base.packages)
         image = self.bases.provide_image(located.base)
         # A registry image has a configuration of apt of its own.
-        return OsPackages(pins=self.apt.resolve(image, packages, ""))
+        return OsPackages(pins=self.apt.resolve(image, packages))

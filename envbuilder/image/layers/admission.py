@@ -9,9 +9,9 @@ from email.parser import HeaderParser
 from packaging.version import InvalidVersion, Version
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.core.image_paths import impossible, is_code, is_of_environment, shadowed
+from envbuilder.core.image_paths import impossible, is_code, is_of_environment, parents, shadowed
 from envbuilder.core.references import normalized
-from envbuilder.image.layers.entries import Entry, parents
+from envbuilder.image.layers.entries import Entry
 from envbuilder.image.layers.wheel_file import Wheel
 from envbuilder.image.layers.wheels import Prefix
 from envbuilder.lock.lock import PackagePin

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.image.layers.layer_writer import Packed
@@ -16,7 +17,6 @@ from envbuilder.image.layers.records import LayerRecord, Records
 from envbuilder.image.plan.keys import layer_key, python_key
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, ToolName
 from envbuilder.lock.lockfile import digest, dump_pins
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.core.image_paths import impossible
+from envbuilder.core.image_paths import impossible, parents
 from envbuilder.oci.tar.headers import encoded
 from envbuilder.oci.tar.members import EPOCH, Kind, Member
 
@@ -69,12 +69,6 @@ def text(path: str, content: bytes, *, mode: int = 0o644, origin: str = "") -> E
         member=Member(path=path, kind=Kind.FILE, mode=mode, mtime=EPOCH).holding(content),
         origin=origin,
     )
-
-
-def parents(path: str) -> Iterator[str]:
-    """Yield the directories above a path, the nearest first."""
-    while path := path.rpartition("/")[0]:
-        yield path
 
 
 def _brought_by(entry: Entry) -> str:

@@ -9,11 +9,12 @@ from itertools import takewhile
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_layout import HOOK_FILE, LOCK_FILE, PROBE_FILE
+from envbuilder.core.image_paths import parents
 from envbuilder.core.memory_policy import START, START_NAME
 from envbuilder.image.layers.admission import Clashes, admitted
 from envbuilder.image.layers.bytecode import bytecode
 from envbuilder.image.layers.compression import Watch
-from envbuilder.image.layers.entries import Entry, completed, parents, text
+from envbuilder.image.layers.entries import Entry, completed, text
 from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.image.layers.interpreter import account_entries, venv_entries
 from envbuilder.image.layers.layer_writer import Packed, Packing, write_layer, write_tar

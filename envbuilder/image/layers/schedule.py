@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.core.errors import EnvbuilderError, VerificationFailed
 from envbuilder.image.base.provided_libraries import provided
 from envbuilder.image.builds import BuildEvent, BuildStep, StepFinished, StepStarted
@@ -18,7 +19,6 @@ from envbuilder.image.layers.make import Task, make_layer
 from envbuilder.image.layers.ports import AssemblyContext, LayerPushes
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.plan.plan import Layer, LayerKind
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import ImageLayerPin, LayerFormat

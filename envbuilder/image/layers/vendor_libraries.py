@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.image.layers.entries import Entry, link
 from envbuilder.image.layers.needed_libraries import IS_LIBRARY, needed_by_file
 from envbuilder.image.vendor.placement import PlacedFile, library_links
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import EPOCH, Kind, Member, opened_at
 

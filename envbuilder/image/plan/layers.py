@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 from itertools import accumulate
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core.image_layout import VENV
 from envbuilder.core.memory_policy import GROWTH, HOOK, VARIABLE
 from envbuilder.core.references import ImageRef
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 
 LABEL_BASE = "io.envbuilder.base"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock, OsPackagePin, PackagePin
 from envbuilder.lock.spec_values import OwnFile
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from envbuilder.catalog.archives import VendorArchive
+from envbuilder.catalog.archives import ArchivePin, VendorArchive
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.image.vendor.libraries import ArchiveFiles, VendorArchives
-from envbuilder.lock.archive_pins import ArchivePin, archive_pin
 from envbuilder.oci.store import Store
 
 
@@ -59,4 +58,4 @@ def alternatives(pin: ArchivePin, archives: Iterable[VendorArchive]) -> Iterator
     for archive in archives:
         found = [library.soname for library in archive.libraries if library.sha256 in wanted]
         if found and archive.sha256 != pin.sha256:
-            yield archive_pin(archive, found)
+            yield archive.pin(found)

@@ -9,12 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
-from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.archives import ArchiveFormat, ArchivePin
 from envbuilder.core.archives import makeself, packed_tar
 from envbuilder.core.archives.member_names import BadArchive, relative_path
 from envbuilder.core.archives.tar_reader import FILE, HARD_LINK, SYMLINK, TarEntry, TarReader
 from envbuilder.core.archives.zip_reader import opened
-from envbuilder.lock.archive_pins import ArchivePin
 
 Content: TypeAlias = Callable[[], Iterator[bytes]]
 """Returns the content of the member that was yielded last, in pieces."""

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
+from envbuilder.catalog.archives import ArchivePin
 from envbuilder.core import units
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.vendor.contents import Content, members
 from envbuilder.image.vendor.records import TakenFile
 from envbuilder.image.vendor.survey import Survey, survey
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.oci.store import Store
 
 _LARGEST_TEXT = 4 << 20

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from envbuilder.catalog.archives import ArchivedLibrary
+from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
 from envbuilder.image.vendor.extraction import extract, require_pinned
 from envbuilder.image.vendor.placement import PlacedFile, placed
 from envbuilder.image.vendor.records import ArchiveRecords, TakenFile
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.oci.store import Store
 
 

@@ -6,10 +6,9 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from envbuilder.catalog.archives import ArchivedLibrary
+from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
 from envbuilder.core.image_layout import LIBRARIES, LICENSES
 from envbuilder.image.vendor.records import TakenFile
-from envbuilder.lock.archive_pins import ArchivePin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from envbuilder.catalog.archives import ArchiveFacts
+from envbuilder.catalog.archives import ArchiveFacts, ArchivePin
 from envbuilder.core import units
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.retries import PACING, Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.image.vendor.extraction import NEVER_UPDATED
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.licenses import refuse_unaccepted

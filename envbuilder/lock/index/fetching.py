@@ -105,6 +105,24 @@ def fetch_into(
             ) from error
 
 
+def fetch_unpinned(
+    url: str,
+    target: Path,
+    *,
+    web: Web,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+    pacing: Pacing = PACING,
+) -> None:
+    """Download a file whose hash is not known, such as one that changes every day.
+
+    Raises:
+        SourceUnreachable: The server does not respond, or does not have the file.
+        VerificationFailed: It is longer than the server states.
+    """
+    with target.open("w+b") as stream:
+        _download(IndexFile(file=target.name, sha256="", url=url), Receiver(stream), web, progress, pacing)
+
+
 def length_of(wanted: IndexFile, web: Web) -> int:
     """Return the bytes of a file, from its server without downloading it; 0 if the server does not state them."""
     if wanted.size:

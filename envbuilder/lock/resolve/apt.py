@@ -14,9 +14,6 @@ from envbuilder.oci.runtime.command import RunRequest, RunResult
 _URI_LINE = re.compile(r"^'(?P<uri>[^']+)' (?P<file>\S+)_(?P<version>[^_]+)_\S+\.deb \d+(?: (?P<hash>\S+))?$")
 _SCRIPT = """set -eu
 export DEBIAN_FRONTEND=noninteractive
-if [ -s /tmp/envbuilder-sources.list ]; then
-    set -- -o Dir::Etc::SourceList=/tmp/envbuilder-sources.list -o Dir::Etc::SourceParts=/dev/null "$@"
-fi
 if [ -s /tmp/envbuilder-ca.pem ]; then set -- -o Acquire::https::CaInfo=/tmp/envbuilder-ca.pem "$@"; fi
 apt-get "$@" update >&2
 apt-get "$@" -o Acquire::ForceHash=SHA256 install --yes --no-install-recommends --allow-downgrades --print-uris $WANTED
@@ -38,13 +35,12 @@ class AptResolver:
     ca_bundle: bytes = b""
     proxies: tuple[tuple[str, str], ...] = ()
 
-    def resolve(self, image: str, packages: tuple[str, ...], sources_list: str) -> tuple[OsPackagePin, ...]:
+    def resolve(self, image: str, packages: tuple[str, ...]) -> tuple[OsPackagePin, ...]:
         """Return the packages that apt would download to install these.
 
         Args:
             image: The base, as the engine names it.
             packages: `name` or `name=version`.
-            sources_list: Sources for apt; empty for the base's own configuration.
 
         Returns:
             Sorted by name, without packages that the base already has.
@@ -57,10 +53,7 @@ class AptResolver:
             RunRequest(
                 image=image,
                 command=("/bin/sh", "-c", _SCRIPT, "sh"),
-                files=(
-                    ("/tmp/envbuilder-sources.list", sources_list.encode()),  # noqa: S108  in the container
-                    ("/tmp/envbuilder-ca.pem", self.ca_bundle),  # noqa: S108
-                ),
+                files=(("/tmp/envbuilder-ca.pem", self.ca_bundle),),  # noqa: S108  in the container
                 env=tuple(sorted((("WANTED", " ".join(packages)), *self.proxies))),
                 network="host",
                 user="root",

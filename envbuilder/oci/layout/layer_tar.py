@@ -10,7 +10,7 @@ from envbuilder.oci.tar.members import Member, member_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class LayerMember:
     """One member of a layer.
 
     Attributes:
@@ -34,11 +34,11 @@ class LayerTar:
         self._tar = TarReader(stream, subject)
         self.content = self._tar.content
 
-    def members(self) -> Iterator[Found]:
+    def members(self) -> Iterator[LayerMember]:
         """Yield the members in order; the content of one can be read until the next is requested.
 
         Raises:
             BadArchive: The tar is damaged, or contains a member that is not allowed in an image.
         """
         for entry in self._tar.entries():
-            yield Found(member=member_of(entry), link_to=entry.link_to)
+            yield LayerMember(member=member_of(entry), link_to=entry.link_to)

@@ -19,7 +19,7 @@ from envbuilder.core.errors import VerificationFailed
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.contents import verified
 from envbuilder.oci.layout.layer_compression import unpacked
-from envbuilder.oci.layout.layer_tar import Found, LayerTar
+from envbuilder.oci.layout.layer_tar import LayerMember, LayerTar
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.headers import encoded
 from envbuilder.oci.tar.members import Kind, Member
@@ -95,7 +95,7 @@ def merged(image: AssembledImage, store: Store, *, on_top: Sequence[Member] = ()
     root = _Node(Member(path=".", kind=Kind.FOLDER, mode=0o755, mtime=0), (-1, 0), {})
     for number, found in enumerate(scans):
         _lay(root, found, number, layers[number].id)
-    _lay(root, [Found(member=member, link_to="") for member in on_top], len(layers), "what is put on top")
+    _lay(root, [LayerMember(member=member, link_to="") for member in on_top], len(layers), "what is put on top")
     return _tree(root, layers, on_top)
 
 
@@ -118,7 +118,7 @@ def _subject(layer: str) -> str:
     return f"the layer {layer}"
 
 
-def _scan(layer: LayerFile) -> list[Found]:
+def _scan(layer: LayerFile) -> list[LayerMember]:
     with unpacked(layer.blob) as stream:
         found = list(LayerTar(stream, _subject(layer.id)).members())
         diff_id = stream.diff_id()
@@ -127,7 +127,7 @@ def _scan(layer: LayerFile) -> list[Found]:
     return found
 
 
-def _lay(root: _Node, found: Sequence[Found], layer: int, name: str) -> None:
+def _lay(root: _Node, found: Sequence[LayerMember], layer: int, name: str) -> None:
     """Put a layer on top; apply its whiteouts first, since they affect lower layers only."""
     subject = _subject(name)
     for item in found:
@@ -163,7 +163,7 @@ def _find(root: _Node, path: str) -> _Node | None:
     return node
 
 
-def _place(root: _Node, item: Found, source: tuple[int, int], subject: str) -> None:
+def _place(root: _Node, item: LayerMember, source: tuple[int, int], subject: str) -> None:
     member = item.member
     if item.link_to:
         first = _find(root, item.link_to)

@@ -16,7 +16,7 @@ from envbuilder.core.json_fields import Record, parsed, record, records, text, t
 from envbuilder.oci.documents import descriptor, document
 from envbuilder.oci.images import CONFIG_TYPE, MANIFEST_TYPE, Descriptor, Document, LayerFormat
 from envbuilder.oci.layout.contents import DOCKER_FILE, INDEX_FILE, NAME, blob_name
-from envbuilder.oci.layout.destinations import Place, place_of
+from envbuilder.oci.layout.image_files import ImageFiles, image_files
 from envbuilder.oci.layout.layer_compression import Unpacked
 
 _DOCKER = "application/vnd.docker."
@@ -56,32 +56,32 @@ def read_layout(path: Path, name: str = "") -> StoredImage:
         UsageError: The path contains no images, or no image or several have this name.
         VerificationFailed: A blob is missing, or does not match its digest.
     """
-    place = place_of(path)
-    if place.has(INDEX_FILE):
-        return _from_index(place, path, name)
-    if place.has(DOCKER_FILE):
-        return _from_docker(place, path, name)
+    stored = image_files(path)
+    if stored.has(INDEX_FILE):
+        return _from_index(stored, path, name)
+    if stored.has(DOCKER_FILE):
+        return _from_docker(stored, path, name)
     raise UsageError(f"{path} contains no images", hint="specify an OCI layout, or an archive of `docker save`")
 
 
-def _from_index(place: Place, path: Path, name: str) -> StoredImage:
-    index = parsed(_small(place, INDEX_FILE, path))
+def _from_index(stored: ImageFiles, path: Path, name: str) -> StoredImage:
+    index = parsed(_small(stored, INDEX_FILE, path))
     listed = records(index, "manifests")
-    images = [entry for entry in listed if not _is_attached(entry, place, path)]
+    images = [entry for entry in listed if not _is_attached(entry, stored, path)]
     digests = {text(entry, "digest"): entry for entry in _called(name, [(entry, _names(entry)) for entry in images])}
     chosen = _only(list(digests.values()), path, name, [known for entry in images for known in _names(entry)])
-    manifest = _manifest(place, path, chosen)
+    manifest = _manifest(stored, path, chosen)
     content = parsed(manifest.content)
-    config = _document(place, path, _descriptor(record(content, "config"), f"the manifest in {path}"))
+    config = _document(stored, path, _descriptor(record(content, "config"), f"the manifest in {path}"))
     layers = tuple(_descriptor(layer, f"the manifest in {path}") for layer in records(content, "layers"))
     for layer in layers:
-        _check(place, path, layer)
+        _check(stored, path, layer)
     return StoredImage(
         manifest=manifest,
         config=config,
         layers=layers,
         diff_ids=_diff_ids(config, len(layers), path),
-        open=lambda layer: place.open(blob_name(layer.digest)),
+        open=lambda layer: stored.open(blob_name(layer.digest)),
     )
 
 
@@ -95,11 +95,11 @@ def _names(entry: Record) -> tuple[str, ...]:
     return tuple(name for key in (NAME, _FULL_NAME) if (name := text(entry, "annotations", key)))
 
 
-def _is_attached(entry: Record, place: Place, path: Path) -> bool:
+def _is_attached(entry: Record, stored: ImageFiles, path: Path) -> bool:
     """Return True if an entry of an index refers to another one of its entries."""
     if text(entry, "mediaType") in _INDEX_TYPES:
         return False
-    return "subject" in record(parsed(_document(place, path, _descriptor(entry, f"the index in {path}")).content))
+    return "subject" in record(parsed(_document(stored, path, _descriptor(entry, f"the index in {path}")).content))
 
 
 def _only(found: list[Record], path: Path, name: str, known: list[str]) -> Record:
@@ -110,10 +110,10 @@ def _only(found: list[Record], path: Path, name: str, known: list[str]) -> Recor
     raise UsageError(f"{path} holds {len(found)} images {wanted}", hint=f"select one with --name: {names}")
 
 
-def _manifest(place: Place, path: Path, entry: Record) -> Document:
+def _manifest(stored: ImageFiles, path: Path, entry: Record) -> Document:
     """Return the manifest of an entry; select the platform in nested indexes."""
     for _ in range(_DEPTH):
-        found = _document(place, path, _descriptor(entry, f"the index in {path}"))
+        found = _document(stored, path, _descriptor(entry, f"the index in {path}"))
         if found.descriptor.media_type not in _INDEX_TYPES:
             return found
         entries = records(parsed(found.content), "manifests")
@@ -126,18 +126,18 @@ def _is_ours(entry: Record) -> bool:
     return (text(entry, "platform", "os"), text(entry, "platform", "architecture")) == ("linux", "amd64")
 
 
-def _from_docker(place: Place, path: Path, name: str) -> StoredImage:
-    entries = records(parsed(_small(place, DOCKER_FILE, path)))
+def _from_docker(stored: ImageFiles, path: Path, name: str) -> StoredImage:
+    entries = records(parsed(_small(stored, DOCKER_FILE, path)))
     chosen = _only(
         _called(name, [(entry, texts(entry, "RepoTags")) for entry in entries]),
         path,
         name,
         [known for entry in entries for known in texts(entry, "RepoTags")],
     )
-    config = document(CONFIG_TYPE, _small(place, text(chosen, "Config"), path))
+    config = document(CONFIG_TYPE, _small(stored, text(chosen, "Config"), path))
     files = texts(chosen, "Layers")
     diff_ids = _diff_ids(config, len(files), path)
-    layers = tuple(_layer_file(place, path, file, diff) for file, diff in zip(files, diff_ids, strict=True))
+    layers = tuple(_layer_file(stored, path, file, diff) for file, diff in zip(files, diff_ids, strict=True))
     # The file is named by the digest of the configuration, which is the id of the image.
     if config.descriptor.digest.removeprefix("sha256:") not in text(chosen, "Config"):
         raise VerificationFailed(f"the configuration in {path} does not match its digest")
@@ -147,7 +147,7 @@ def _from_docker(place: Place, path: Path, name: str) -> StoredImage:
         config=config,
         layers=layers,
         diff_ids=diff_ids,
-        open=lambda layer: place.open(where[layer.digest]),
+        open=lambda layer: stored.open(where[layer.digest]),
     )
 
 
@@ -158,10 +158,10 @@ def _diff_ids(config: Document, layers: int, path: Path) -> tuple[str, ...]:
     return found
 
 
-def _layer_file(place: Place, path: Path, file: str, diff_id: str) -> Descriptor:
-    if not place.has(file):
+def _layer_file(stored: ImageFiles, path: Path, file: str, diff_id: str) -> Descriptor:
+    if not stored.has(file):
         raise VerificationFailed(f"{path} lacks the layer {file}")
-    with Unpacked(place.open(file)) as stream:
+    with Unpacked(stored.open(file)) as stream:
         digest, size = stream.diff_id(), stream.size
     if digest != diff_id:
         raise VerificationFailed(f"the layer {file} in {path} has the digest {digest}, not {diff_id}")
@@ -175,19 +175,19 @@ def _descriptor(value: Record, subject: str) -> Descriptor:
         raise VerificationFailed(f"{subject} {error}") from None
 
 
-def _document(place: Place, path: Path, wanted: Descriptor) -> Document:
-    content = _small(place, blob_name(wanted.digest), path)
+def _document(stored: ImageFiles, path: Path, wanted: Descriptor) -> Document:
+    content = _small(stored, blob_name(wanted.digest), path)
     found = document(wanted.media_type or MANIFEST_TYPE, content)
     if found.descriptor.digest != wanted.digest:
         raise _damaged(path, wanted, found.descriptor.digest)
     return found
 
 
-def _check(place: Place, path: Path, layer: Descriptor) -> None:
+def _check(stored: ImageFiles, path: Path, layer: Descriptor) -> None:
     name, digest, size = blob_name(layer.digest), hashlib.sha256(), 0
-    if not place.has(name):
+    if not stored.has(name):
         raise VerificationFailed(f"{path} lacks the layer {layer.digest}")
-    with place.open(name) as stream:
+    with stored.open(name) as stream:
         for piece in iter(partial(stream.read, CHUNK), b""):
             digest.update(piece)
             size += len(piece)
@@ -199,10 +199,10 @@ def _damaged(path: Path, wanted: Descriptor, found: str) -> VerificationFailed:
     return VerificationFailed(f"{path} is damaged: {wanted.digest} has the digest {found}")
 
 
-def _small(place: Place, name: str, path: Path) -> bytes:
-    if not name or not place.has(name):
+def _small(stored: ImageFiles, name: str, path: Path) -> bytes:
+    if not name or not stored.has(name):
         raise VerificationFailed(f"{path} lacks {name or 'a configuration'}")
-    with place.open(name) as stream:
+    with stored.open(name) as stream:
         content = stream.read(_LARGEST_DOCUMENT + 1)
     if len(content) > _LARGEST_DOCUMENT:
         raise VerificationFailed(f"{name} in {path} is too large for a JSON document")

@@ -17,8 +17,8 @@ from envbuilder.catalog.evidence import (
     RanOnCpu,
     RanOnGpu,
     Resolved,
-    short,
 )
+from envbuilder.core.digests import shortened
 from tests.fakes.catalogs import small_row
 
 DAY = date(2026, 11, 21)
@@ -81,7 +81,7 @@ def test_what_is_resolved_names_every_base() -> None:
 
 
 def test_a_digest_is_shortened_without_its_algorithm() -> None:
-    assert short(DIGEST) == short(SHA256) == "0123456789ab"
+    assert shortened(DIGEST) == shortened(SHA256) == "0123456789ab"
 
 
 @pytest.mark.parametrize("count", range(1, len(EACH) + 1))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.catalog.advise.version_ranges import release_of, spec_of
+from envbuilder.catalog.advise.advice import requested_range, requested_release
 from envbuilder.catalog.machine import Host, HostGpu, gpu_asked, model_named
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
@@ -178,19 +178,19 @@ def test_every_name_in_the_catalog_leads_to_its_own_entry() -> None:
 def test_a_range_is_read_as_people_write_it(text: str, inside: str, outside: str) -> None:
     from packaging.version import Version  # noqa: PLC0415  only here
 
-    spec = spec_of(text, "TensorFlow")
-    assert Version(inside) in spec
-    assert Version(outside) not in spec
+    asked = requested_range(text, "TensorFlow")
+    assert Version(inside) in asked
+    assert Version(outside) not in asked
 
 
 @pytest.mark.parametrize("text", ["two", "=>2.4", "2.4..1", ">="])
 def test_what_is_no_range_is_an_error_with_an_example(text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        spec_of(text, "TensorFlow")
+        requested_range(text, "TensorFlow")
     assert "2.4" in caught.value.hint
 
 
 def test_a_driver_may_be_written_with_its_letter() -> None:
-    assert str(release_of("R450", "the driver")) == "450"
+    assert str(requested_release("R450", "the driver")) == "450"
     with pytest.raises(UsageError):
-        release_of("latest", "the driver")
+        requested_release("latest", "the driver")

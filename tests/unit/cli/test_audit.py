@@ -43,6 +43,7 @@ def test_a_wheel_that_agrees_ends_with_0(envbuilder: CommandLine, matrices: Path
     assert ended.status == 0, ended.stdout + ended.stderr
     assert "tf-2.15-cpu" in ended.stdout
     assert "differs" not in ended.stdout
+    assert not list((envbuilder.folder / "cache" / "work").iterdir())
 
 
 def test_a_difference_is_told_in_full_and_ends_with_1(envbuilder: CommandLine, matrices: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import dump
 from envbuilder.lock.spec_values import OwnFile
@@ -32,7 +32,7 @@ def lock(envbuilder: CommandLine) -> Lock:
     """A lock whose base is in the cache, and whose packages are not."""
     base = good_lock().base
     tree = tree_in(envbuilder.folder / "making", b"a tree")
-    kept = DebianStore(envbuilder.folder / "cache" / "bases").put(replace(tree, id=base.id))
+    kept = TreeStore(envbuilder.folder / "cache" / "bases").put(replace(tree, id=base.id))
     return lock_of_debs(replace(base, digest=kept.digest))
 
 

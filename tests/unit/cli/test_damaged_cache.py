@@ -22,14 +22,14 @@ from envbuilder.core.cache_directories import ROOMS, use_room
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.tree_manifests import holds, manifest_of
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import KeptImage, LayerRecord, Records
 from envbuilder.oci.store import Store
 from tests.unit.cli.running import CommandLine
 from tests.unit.image.test_verify_cache import LOCK, World
 
-_SECONDS = 60
+_SECONDS = 300
 _PART = "0b" * 32
 Damage = Callable[[Path], object]
 
@@ -195,7 +195,7 @@ if os.geteuid() == 0:
 def uses(world: World, cache: Path) -> Iterator[Callable[[], object]]:
     """Yield what builds, runs and validations ask of a cache."""
     store = Store(folder=cache / "store")
-    records, bases = Records(store=store), DebianStore(cache / "bases")
+    records, bases = Records(store=store), TreeStore(cache / "bases")
     blob = world.layer.blob
     packed = Packed(digest=blob.digest, size=blob.size, diff_id=world.layer.diff_id)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFacts, ArchiveFormat, Publisher, VendorArchive
-from envbuilder.catalog.load.archives import dump_archives, read_archives
+from envbuilder.catalog.load.tables import dump_archives, read_archives
 from envbuilder.catalog.sources import Source
 from envbuilder.core.digests import digest_of
 from envbuilder.curation.stand_ins.library import compiled, stand_in

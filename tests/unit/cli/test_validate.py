@@ -130,7 +130,8 @@ def test_an_apptainer_image_is_run_by_apptainer(envbuilder: CommandLine, locked:
     folder.mkdir()
     program = folder / "apptainer"
     script = (
-        f'#!/bin/sh\nshift 4\nif [ "$1" = /bin/cat ]; then cat {locked}; exit; fi\nshift; exec {sys.executable} "$@"\n'
+        f'#!/bin/sh\nshift 4\nif [ "$1" = /bin/cat ]; then cat "{locked}"; exit; fi\n'
+        f'shift; exec "{sys.executable}" "$@"\n'
     )
     program.write_text(script, encoding="utf-8")
     program.chmod(0o755)

@@ -22,4 +22,6 @@ def test_a_command_installs_the_version_that_is_wanted_here(package: str, wanted
 def test_the_command_is_one_that_can_be_typed() -> None:
     words = shlex.split(install_command("uv", again=True))
     assert "--force-reinstall" in words
-    assert subprocess.run([*words[:3], "install", "--help"], capture_output=True, check=False).returncode == 0
+    # With few columns, the help of pip ends with a traceback.
+    ended = subprocess.run([*words[:3], "install", "--help"], env={}, capture_output=True, check=False)
+    assert ended.returncode == 0

@@ -18,7 +18,6 @@ from envbuilder.catalog.selection import find
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.curation.audit import (
-    AuditPorts,
     audit_file,
     audit_release,
     audit_row,
@@ -69,39 +68,33 @@ def measured(file: str, claims: Claims, *, package: str = "tensorflow-gpu") -> M
 
 
 @dataclass
-class World:
-    """Fetches empty files, and measures what it was told.
+class Wheels:
+    """The `MeasuredWheels` for tests: every wheel is as it was told.
 
     Attributes:
-        work: Folder for what is fetched.
         claims: What every wheel says.
-        fetched: Names of the files, in order.
+        measured: Names of the files, in order.
+        index: Files of the index.
     """
 
-    work: Path
     claims: Claims = field(default_factory=lambda: claims_of(ROW))
-    fetched: list[str] = field(default_factory=list)
+    measured: list[str] = field(default_factory=list)
+    index: FakeIndex = INDEX
 
-    def fetch(self, file: IndexFile, folder: Path) -> Path:
-        self.fetched.append(file.file)
-        path = folder / file.file
-        path.write_bytes(b"wheel")
-        return path
+    def files(self, package: str, version: str) -> tuple[IndexFile, ...]:
+        return self.index.files(package, version)
 
-    def measure(self, path: Path, folder: Path) -> MeasuredWheel:
-        assert path.read_bytes() == b"wheel"
-        assert folder.is_dir()
+    def of_index(self, file: IndexFile) -> MeasuredWheel:
+        return self.of_host(Path(file.file))
+
+    def of_host(self, path: Path) -> MeasuredWheel:
+        self.measured.append(path.name)
         return measured(path.name, self.claims)
-
-    def ports(self) -> AuditPorts:
-        return AuditPorts(
-            index=INDEX, fetch=self.fetch, measure=self.measure, work=self.work, progress=lambda _text: None
-        )
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path / "work")
+def wheels() -> Wheels:
+    return Wheels()
 
 
 @pytest.fixture
@@ -109,71 +102,68 @@ def matrices(tmp_path: Path) -> Path:
     return shutil.copytree(DATA / "catalog", tmp_path / "matrices")
 
 
-def test_a_row_is_audited_with_the_wheel_of_its_interpreter_and_nothing_is_left(world: World) -> None:
-    audit = audit_row(CATALOG, ROW, world.ports())
+def test_a_row_is_audited_with_the_wheel_of_its_interpreter(wheels: Wheels) -> None:
+    audit = audit_row(CATALOG, ROW, wheels)
     assert audit.row == ROW.id
     assert audit.agrees
-    assert world.fetched == [index_file(f"cp{ROW.default_python}".replace(".", "")).file]
-    assert not list(world.work.iterdir())
+    assert wheels.measured == [index_file(f"cp{ROW.default_python}".replace(".", "")).file]
 
 
-def test_the_wheel_of_another_interpreter_can_be_asked_for(world: World) -> None:
-    audit_row(CATALOG, ROW, world.ports(), python=Release("3.7"))
-    assert world.fetched == [index_file("cp37").file]
+def test_the_wheel_of_another_interpreter_can_be_asked_for(wheels: Wheels) -> None:
+    audit_row(CATALOG, ROW, wheels, python=Release("3.7"))
+    assert wheels.measured == [index_file("cp37").file]
 
 
-def test_a_difference_is_told(world: World) -> None:
-    world.claims = replace(world.claims, glibc=Release("2.30"))
-    audit = audit_row(CATALOG, ROW, world.ports())
+def test_a_difference_is_told(wheels: Wheels) -> None:
+    wheels.claims = replace(wheels.claims, glibc=Release("2.30"))
+    audit = audit_row(CATALOG, ROW, wheels)
     assert not audit.agrees
     assert [each.field for each in audit.comparisons if not each.agrees] == ["tensorflow.glibc"]
 
 
-def test_a_release_that_no_row_is_about_has_nothing_to_agree_with(world: World) -> None:
-    audit = audit_release(CATALOG, "tensorflow-gpu", Version("2.5.0"), world.ports(), python=None)
+def test_a_release_that_no_row_is_about_has_nothing_to_agree_with(wheels: Wheels) -> None:
+    audit = audit_release(CATALOG, "tensorflow-gpu", Version("2.5.0"), wheels, python=None)
     assert (audit.row, audit.comparisons, audit.agrees) == ("", (), True)
 
 
-def test_a_release_that_a_row_lists_is_compared_with_that_row(world: World) -> None:
-    wheel = measured("tensorflow_gpu-2.4.1-cp38-cp38-manylinux2010_x86_64.whl", world.claims)
+def test_a_release_that_a_row_lists_is_compared_with_that_row(wheels: Wheels) -> None:
+    wheel = measured("tensorflow_gpu-2.4.1-cp38-cp38-manylinux2010_x86_64.whl", wheels.claims)
     audit = compared(real_catalog(), wheel)
     assert (audit.row, audit.listed_under) == ("tf-2.4-cuda11.0", Version("2.4.4"))
     assert audit.comparisons
-    own = compared(real_catalog(), measured("tensorflow_gpu-2.4.4-cp38-cp38-manylinux2010_x86_64.whl", world.claims))
+    own = compared(real_catalog(), measured("tensorflow_gpu-2.4.4-cp38-cp38-manylinux2010_x86_64.whl", wheels.claims))
     assert (own.row, own.listed_under) == ("tf-2.4-cuda11.0", None)
 
 
-def test_a_release_that_a_row_only_lists_is_not_written_into_it(world: World, matrices: Path) -> None:
+def test_a_release_that_a_row_only_lists_is_not_written_into_it(wheels: Wheels, matrices: Path) -> None:
     catalog = load_catalog(matrices)
     [row] = [row for row in catalog.environments if row.id == ROW.id]
     other = replace(row, framework=replace(row.framework, others=(OTHER,)))
     listing = replace(
         catalog, environments=tuple(other if each.id == row.id else each for each in catalog.environments)
     )
-    audit = compared(listing, measured("tensorflow_gpu-2.4.1-cp38-cp38-manylinux2010_x86_64.whl", world.claims))
+    audit = compared(listing, measured("tensorflow_gpu-2.4.1-cp38-cp38-manylinux2010_x86_64.whl", wheels.claims))
     assert (audit.row, audit.listed_under) == (row.id, row.framework.version)
     with pytest.raises(UsageError, match=r"is for tensorflow-gpu 2\.4\.4, not 2\.4\.1"):
-        record_audit(listing, audit, INDEX_OF_OTHER, CatalogFiles(matrices=matrices), TODAY)
+        record_audit(listing, audit, Wheels(index=INDEX_OF_OTHER), CatalogFiles(matrices=matrices), TODAY)
 
 
-def test_a_release_is_taken_for_its_newest_interpreter_on_linux(world: World) -> None:
-    audit_release(CATALOG, "tensorflow-gpu", Version("2.4.4"), world.ports(), python=None)
-    assert world.fetched == [index_file("cp38").file]
+def test_a_release_is_taken_for_its_newest_interpreter_on_linux(wheels: Wheels) -> None:
+    audit_release(CATALOG, "tensorflow-gpu", Version("2.4.4"), wheels, python=None)
+    assert wheels.measured == [index_file("cp38").file]
     assert pythons_of(INDEX.files("tensorflow-gpu", "2.4.4")) == (Release("3.7"), Release("3.8"))
 
 
-def test_what_the_index_does_not_have_is_told_with_what_it_has(world: World) -> None:
+def test_what_the_index_does_not_have_is_told_with_what_it_has(wheels: Wheels) -> None:
     with pytest.raises(ResolutionFailed, match=r"no wheel of tensorflow-gpu 9\.9"):
-        audit_release(CATALOG, "tensorflow-gpu", Version("9.9"), world.ports(), python=None)
+        audit_release(CATALOG, "tensorflow-gpu", Version("9.9"), wheels, python=None)
     with pytest.raises(ResolutionFailed) as caught:
-        audit_release(CATALOG, "tensorflow-gpu", Version("2.4.4"), world.ports(), python=Release("3.11"))
+        audit_release(CATALOG, "tensorflow-gpu", Version("2.4.4"), wheels, python=Release("3.11"))
     assert caught.value.hint == "it has wheels for Python 3.7, 3.8"
 
 
-def test_a_wheel_on_this_host_is_read_where_it_is(world: World, tmp_path: Path) -> None:
-    path = world.fetch(index_file("cp38"), tmp_path)
-    assert audit_file(CATALOG, path, world.ports()).row == ROW.id
-    assert path.is_file()
+def test_a_wheel_on_this_host_is_compared_with_its_row_too(wheels: Wheels) -> None:
+    assert audit_file(CATALOG, Path(index_file("cp38").file), wheels).row == ROW.id
 
 
 def test_a_name_that_is_used_for_both_kinds_goes_to_the_row_of_its_kind() -> None:
@@ -184,11 +174,11 @@ def test_a_name_that_is_used_for_both_kinds_goes_to_the_row_of_its_kind() -> Non
     assert not audit.agrees
 
 
-def test_what_was_measured_goes_into_row_and_evidence(world: World, matrices: Path) -> None:
-    world.claims = replace(world.claims, glibc=Release("2.17"))
+def test_what_was_measured_goes_into_row_and_evidence(wheels: Wheels, matrices: Path) -> None:
+    wheels.claims = replace(wheels.claims, glibc=Release("2.17"))
     catalog = load_catalog(matrices)
-    audit = audit_row(catalog, ROW, world.ports())
-    assert record_audit(catalog, audit, INDEX, CatalogFiles(matrices=matrices), TODAY) == ROW.id
+    audit = audit_row(catalog, ROW, wheels)
+    assert record_audit(catalog, audit, wheels, CatalogFiles(matrices=matrices), TODAY) == ROW.id
     now = find(load_catalog(matrices), ROW.id)
     assert (now.framework.glibc, now.framework.measured) == (Release("2.17"), "c" * 64)
     kinds = [type(entry) for entry in now.evidence]
@@ -197,21 +187,21 @@ def test_what_was_measured_goes_into_row_and_evidence(world: World, matrices: Pa
     assert again.agrees
 
 
-def test_writing_twice_changes_nothing_more(world: World, matrices: Path) -> None:
+def test_writing_twice_changes_nothing_more(wheels: Wheels, matrices: Path) -> None:
     path = matrices / "environments" / f"{ROW.id}.yaml"
     texts = []
     for _ in range(2):
         catalog = load_catalog(matrices)
-        audit = audit_row(catalog, find(catalog, ROW.id), world.ports())
-        record_audit(catalog, audit, INDEX, CatalogFiles(matrices=matrices), TODAY)
+        audit = audit_row(catalog, find(catalog, ROW.id), wheels)
+        record_audit(catalog, audit, wheels, CatalogFiles(matrices=matrices), TODAY)
         texts.append(path.read_text(encoding="utf-8"))
     assert texts[0] == texts[1]
 
 
-def test_a_new_release_becomes_a_row_that_loads(world: World, matrices: Path) -> None:
+def test_a_new_release_becomes_a_row_that_loads(wheels: Wheels, matrices: Path) -> None:
     catalog = load_catalog(matrices)
-    audit = audit_release(catalog, "tensorflow-gpu", Version("2.5.0"), world.ports(), python=None)
-    made = record_audit(catalog, audit, INDEX, CatalogFiles(matrices=matrices), TODAY)
+    audit = audit_release(catalog, "tensorflow-gpu", Version("2.5.0"), wheels, python=None)
+    made = record_audit(catalog, audit, wheels, CatalogFiles(matrices=matrices), TODAY)
     assert made == "tf-2.5-cuda11.0"
     row = find(load_catalog(matrices), made)
     assert row.framework.version == Version("2.5.0")
@@ -220,17 +210,17 @@ def test_a_new_release_becomes_a_row_that_loads(world: World, matrices: Path) ->
     assert compared(load_catalog(matrices), audit.wheel).agrees
 
 
-def test_another_patch_release_does_not_take_the_row_over(world: World, matrices: Path) -> None:
+def test_another_patch_release_does_not_take_the_row_over(wheels: Wheels, matrices: Path) -> None:
     catalog = load_catalog(matrices)
-    wheel = measured("tensorflow_gpu-2.4.9-cp38-cp38-manylinux2010_x86_64.whl", world.claims)
+    wheel = measured("tensorflow_gpu-2.4.9-cp38-cp38-manylinux2010_x86_64.whl", wheels.claims)
     with pytest.raises(UsageError, match=r"tf-2\.4-cuda11\.0 is for tensorflow-gpu 2\.4\.4, not 2\.4\.9"):
-        record_audit(catalog, compared(catalog, wheel), INDEX, CatalogFiles(matrices=matrices), TODAY)
+        record_audit(catalog, compared(catalog, wheel), wheels, CatalogFiles(matrices=matrices), TODAY)
 
 
-def test_a_measurement_that_was_made_before_is_not_written_again(world: World, matrices: Path) -> None:
+def test_a_measurement_that_was_made_before_is_not_written_again(wheels: Wheels, matrices: Path) -> None:
     for day in (TODAY, date(2027, 1, 1)):
         catalog = load_catalog(matrices)
-        audit = audit_row(catalog, find(catalog, ROW.id), world.ports())
-        record_audit(catalog, audit, INDEX, CatalogFiles(matrices=matrices), day)
+        audit = audit_row(catalog, find(catalog, ROW.id), wheels)
+        record_audit(catalog, audit, wheels, CatalogFiles(matrices=matrices), day)
     entries = [entry for entry in find(load_catalog(matrices), ROW.id).evidence if isinstance(entry, Measured)]
     assert [entry.when for entry in entries] == [TODAY]

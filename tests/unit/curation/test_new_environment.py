@@ -108,9 +108,9 @@ def test_an_image_whose_cudnn_is_refused_is_left_out() -> None:
 def test_wheels_of_cuda_are_the_lower_bounds_of_the_release_s_own_extra() -> None:
     entry = library_set(CATALOG, release(pins=PINS))
     assert entry is not None
-    assert entry["id"] == "cu11-11.0-cudnn8.7"
-    assert entry["wheels"] == ["nvidia-cublas-cu11==11.11.3.6", "nvidia-cudnn-cu11==8.7.0.84"]
-    assert entry["cudnn"] == "8.7.0"
+    assert entry.id == "cu11-11.0-cudnn8.7"
+    assert entry.wheels == ("nvidia-cublas-cu11==11.11.3.6", "nvidia-cudnn-cu11==8.7.0.84")
+    assert str(entry.cudnn) == "8.7.0"
     row = made(release(pins=PINS), "cu11-11.0-cudnn8.7")
     assert isinstance(row["bases"], list)
     named = [base["libraries"] for base in row["bases"] if isinstance(base, dict) and "libraries" in base]
@@ -120,10 +120,10 @@ def test_wheels_of_cuda_are_the_lower_bounds_of_the_release_s_own_extra() -> Non
 def test_a_second_set_with_the_same_cuda_and_cudnn_has_a_name_of_its_own() -> None:
     first = library_set(CATALOG, release(pins=PINS))
     assert first is not None
-    known = replace(CATALOG.libraries[0], id=str(first["id"]))
+    known = replace(CATALOG.libraries[0], id=first.id)
     second = library_set(replace(CATALOG, libraries=(*CATALOG.libraries, known)), release(pins=PINS))
     assert second is not None
-    assert second["id"] == f"{first['id']}-tf-2.5"
+    assert second.id == f"{first.id}-tf-2.5"
 
 
 def test_no_set_is_made_without_an_extra_or_when_the_catalog_has_it() -> None:

@@ -94,7 +94,7 @@ def test_what_could_not_be_tried_again_keeps_its_evidence_and_says_so(here: Worl
     if cause == "no interpreter":
         here.pythons = {}
     else:
-        here.environments.refusal = SourceUnreachable("the package index does not answer")
+        here.refusal = SourceUnreachable("the package index does not answer")
     outcome = prove(here.reloaded(ROW), Grade.CPU, here.ports(), again=True)
     assert (outcome.reached, outcome.again) == (Grade.CPU, False)
     assert outcome.row == before

@@ -15,11 +15,12 @@ from envbuilder.catalog.archives import (
     ArchivedLibrary,
     ArchiveFacts,
     ArchiveFormat,
+    ArchivePin,
     ArchiveUse,
     Publisher,
     VendorArchive,
 )
-from envbuilder.catalog.load.archives import dump_archives, read_archives
+from envbuilder.catalog.load.tables import dump_archives, read_archives
 from envbuilder.catalog.sources import Source
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable
@@ -32,7 +33,6 @@ from envbuilder.curation.prove_archives import (
     recorded,
 )
 from envbuilder.curation.stand_ins.library import compiled, stand_in
-from envbuilder.lock.archive_pins import ArchivePin
 from tests.fakes.catalogs import small_catalog
 
 CUBLAS = compiled(stand_in("libcublas.so.9.0", ()), os.environ["PATH"])

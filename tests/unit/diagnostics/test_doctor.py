@@ -50,7 +50,7 @@ def test_the_versions_in_a_container_are_those_of_its_python_or_of_the_one_named
     install_tensorflow(site, "2.4.4")
     for name in ("python", "other"):
         (tmp_path / name).write_text(
-            f'#!/bin/sh\nPYTHONPATH={site if name == "other" else tmp_path} exec {sys.executable} "$@"\n',
+            f'#!/bin/sh\nPYTHONPATH={site if name == "other" else tmp_path} exec "{sys.executable}" "$@"\n',
             encoding="utf-8",
         )
         (tmp_path / name).chmod(0o755)

@@ -95,6 +95,29 @@ def test_sources_and_engine_that_never_answer_cost_the_limit_once() -> None:
     assert (seen.sandbox, seen.why_no_sandbox) == ("", "")
 
 
+def test_a_source_that_is_late_is_named_all_the_same() -> None:
+    asked, ended = threading.Semaphore(0), threading.Event()
+    now = [0.0]
+
+    def never(_url: str, _limit: float) -> Silence:
+        asked.release()
+        ended.wait()
+        return Silence.TIME
+
+    around = environment(ask=never, clock=lambda: now[0])
+    result = start_host_environment(around, limit=threading.TIMEOUT_MAX / 2)
+    for _ in SourceKind:
+        asked.acquire()
+    now[0] = float("inf")
+    try:
+        seen = result()
+    finally:
+        ended.set()
+    assert [(each.host, each.chosen, each.silence) for each in seen.sources] == [
+        ("mirror.example:8443", "UV_DEFAULT_INDEX", Silence.TIME)
+    ] * len(SourceKind)
+
+
 def test_why_there_is_no_engine_and_no_sandbox_is_told() -> None:
     denied = EngineUnavailable("no container engine answers: Permission denied", hint="join the group")
     nothing = ToolMissing("nothing can run a command\n  namespaces: refused")

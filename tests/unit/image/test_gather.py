@@ -13,11 +13,11 @@ from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.web import Web
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.rollback import SeenReleases
-from envbuilder.image.base.debian_trees import DebianTrees
+from envbuilder.image.base.deb_trees import DebTrees
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.gather import Gatherer
 from envbuilder.image.lock_files import LockFiles
@@ -41,11 +41,11 @@ class Machine:
         self.world = world
         self.store = world.ports("machine").store
         self.said: list[str] = []
-        debian = DebianTrees(
+        debian = DebTrees(
             store=self.store,
-            trees=DebianStore(folder / "bases"),
+            trees=TreeStore(folder / "bases"),
             archives={
-                BaseKind.DEBIAN: DebianArchive(
+                BaseKind.DEBIAN: DebArchive(
                     mirrors=(), store=self.store, web=Web({}), seen=SeenReleases(folder / "seen")
                 )
             },

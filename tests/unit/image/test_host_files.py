@@ -26,7 +26,8 @@ def found(
 
 def test_a_host_without_settings_gives_only_the_archive_of_its_os_packages() -> None:
     assert list(found(good_lock())) == ["sources.list"]
-    assert found(good_lock())["sources.list"].startswith(f"deb {MIRROR} ")
+    suites = [line.split()[1:3] for line in found(good_lock())["sources.list"].splitlines()]
+    assert suites == [[MIRROR, "bookworm"], [MIRROR, "bookworm-updates"]]
     assert found(replace(good_lock(), os_packages=())) == {}
 
 

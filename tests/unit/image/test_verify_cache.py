@@ -11,7 +11,7 @@ import pytest
 from envbuilder.core.cache_directories import ROOMS
 from envbuilder.core.tree_manifests import holds, manifest_of, write_manifest
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import KeptImage, LayerRecord, Records
 from envbuilder.image.running.image_runner import in_use
@@ -39,7 +39,7 @@ class World:
         self.records.keep_image(KeptImage(name="env:1", image=self.image, lock=LOCK))
         self.tree = self.unpacked(self.cache / "trees" / self.image.manifest.descriptor.digest[7:])
         self.target = self.unpacked(self.store.folder / "targets" / ("0a" * 32))
-        self.base = DebianStore(self.cache / "bases").put(tree_in(folder / "work", b"a base")).path
+        self.base = TreeStore(self.cache / "bases").put(tree_in(folder / "work", b"a base")).path
         (folder / "python.tar.gz").write_bytes(b"an archive")
         digest = FileStore(folder=self.cache / "files").add(folder / "python.tar.gz")
         self.archive = self.cache / "files" / digest / "python.tar.gz"

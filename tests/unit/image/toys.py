@@ -11,7 +11,7 @@ from pathlib import Path
 
 from envbuilder.core.errors import NotOnIndex, SourceUnreachable, ToolMissing
 from envbuilder.image.base.tree_content import TreeContent
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import Records
 from envbuilder.lock.index.index import IndexFile
@@ -124,9 +124,9 @@ class World:
         """Remove everything of a machine."""
         shutil.rmtree(self.folder / machine)
 
-    def tree(self) -> DebianTree:
+    def tree(self) -> DebTree:
         self.opened.append(self.base.sha256)
-        return DebianTree(
+        return DebTree(
             id="debian-new", path=self.base.path, digest=f"sha256:{self.base.sha256}", size=self.base.size,
             suite="bookworm", packages=(),
         )  # fmt: skip

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat, ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.names import variable_problem
 from envbuilder.core.versions import Release
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import (
     BasePin,
     CudaPin,

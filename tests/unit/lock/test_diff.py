@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
-from envbuilder.lock.archive_pins import ArchivePin
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat, ArchivePin
 from envbuilder.lock.diff import compare
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, ToolPin
 from tests.fakes.catalogs import good_lock

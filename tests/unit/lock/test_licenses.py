@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFacts, ArchiveFormat, Publisher
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFacts, ArchiveFormat, ArchivePin, Publisher
 from envbuilder.core.errors import LicenseNotAccepted
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.licenses import refuse_unaccepted
 
 FACTS = ArchiveFacts(

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat, ArchivePin
 from envbuilder.catalog.environments import CudaProvider
 from envbuilder.core.errors import InvalidInput
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest, dump, dump_pins, load
 from tests.fakes.catalogs import good_lock

@@ -10,10 +10,10 @@ import pytest
 from packaging.version import Version
 
 from envbuilder.core.errors import UsageError
+from envbuilder.core.files import write_text
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.lock_paths import read_lock, write_text
-from envbuilder.lock.lockfile import dump
+from envbuilder.lock.lockfile import dump, read_lock
 from envbuilder.lock.obtain import LockCache, keep_image, lock_of_file, refuse_unpinned
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.lock.targets import LockTarget

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import InvalidInput, UnknownEnvironment, UsageError
-from envbuilder.lock.lock_paths import replaced_lock
-from envbuilder.lock.lockfile import dump
+from envbuilder.lock.lockfile import dump, replaced_lock
 from envbuilder.lock.targets import LockTarget, RowTarget, load_spec, target
 from tests.fakes.catalogs import good_lock, small_catalog
 

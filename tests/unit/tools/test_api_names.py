@@ -7,9 +7,8 @@ import zipfile
 
 import pytest
 
-from envbuilder.catalog.load.api_names import spelled
 from envbuilder.core.versions import Release
-from tools.api_map import combined
+from tools.api_map import combined, spelled
 from tools.api_names import keras_names, names_of_wheel, public_names
 
 GENERATED = """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.load.archives import read_archives
+from envbuilder.catalog.load.tables import read_archives
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.yaml.canonical import dump

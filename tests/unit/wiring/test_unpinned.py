@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.lock.lock import OsPackagePin
 from tests.fakes.catalogs import ROOT
 from tests.unit.cli.running import CommandLine
@@ -48,7 +48,7 @@ def test_a_kept_base_is_not_that_of_a_spec_which_allows_one_of_its_programs(
 ) -> None:
     package = OsPackagePin(name="libc6", version="2.36-9", sha256="ab" * 32, file="pool/libc6.deb", size=1)
     tree = replace(tree_in(envbuilder.folder / "making", b"a tree"), packages=(package,))
-    kept = DebianStore(envbuilder.folder / "cache" / "bases").put(tree)
+    kept = TreeStore(envbuilder.folder / "cache" / "bases").put(tree)
     spec = f'environment: "tf-2.15-cpu"\nbase: "debian-bookworm"\nallow: ["/usr/bin/{program}"]\n'
     envbuilder.write("envbuilder.yaml", spec)
     written = envbuilder("lock", "--no-image")

@@ -14,7 +14,7 @@ from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.limits import Stalled, TooLong, whole
 from envbuilder.core.http.retries import PACING, Pacing, Patience
 from envbuilder.core.http.web import Web
-from envbuilder.image.base.deb.distributions import DEBIAN, Distribution, Place, SuitePart, security_archive
+from envbuilder.image.base.deb.distributions import DEBIAN, Distribution, SuiteLocation, SuitePart, security_archive
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.release import ListedFile, Release, parse_release, stamp
 from envbuilder.image.base.deb.rollback import SeenReleases
@@ -42,7 +42,7 @@ def _now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DebianArchive:
+class DebArchive:
     """The archives of a distribution, in the order in which they are asked.
 
     Attributes:
@@ -109,7 +109,7 @@ class DebianArchive:
                 text = self._list(found, f"{path}.xz", packed, by_hash=release.by_hash, limit=unpacked.size)
                 yield text, SECURITY if place.beside else ""
 
-    def _release(self, part: SuitePart) -> tuple[str, Place, Release]:
+    def _release(self, part: SuitePart) -> tuple[str, SuiteLocation, Release]:
         """Return where the first archive has a suite, and its Release after all checks.
 
         Raises:
@@ -126,7 +126,7 @@ class DebianArchive:
         # A server that fails may have what the others do not.
         raise next((error for error in failures if not isinstance(error, _NoRelease)), failures[0])
 
-    def _checked(self, directory: str, place: Place, suite: str) -> Release:
+    def _checked(self, directory: str, place: SuiteLocation, suite: str) -> Release:
         """Return the Release in a directory after checking its signature, its name and its date."""
         address = f"{directory}/InRelease"
         try:

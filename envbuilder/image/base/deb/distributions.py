@@ -17,8 +17,8 @@ _DEBIAN = "debian"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """One place where an archive may have a suite.
+class SuiteLocation:
+    """A directory where an archive may have a suite, and what its Release file states.
 
     Attributes:
         directory: Below `dists/`, such as `bookworm-updates`.
@@ -44,7 +44,7 @@ class SuitePart:
     """
 
     name: str
-    places: tuple[Place, ...]
+    places: tuple[SuiteLocation, ...]
     required: bool = False
 
 
@@ -90,12 +90,15 @@ class Distribution:
 
     def parts(self, suite: str) -> tuple[SuitePart, ...]:
         """Return a suite, its updates and its security updates."""
-        security = Place(directory=f"{suite}-security", codename=f"{suite}-security", beside=self.security_beside)
-        old = Place(directory=f"{suite}/updates", codename=suite, label="Debian-Security", beside=True)
+        security = SuiteLocation(
+            directory=f"{suite}-security", codename=f"{suite}-security", beside=self.security_beside
+        )
+        old = SuiteLocation(directory=f"{suite}/updates", codename=suite, label="Debian-Security", beside=True)
         return (
-            SuitePart(name=suite, places=(Place(directory=suite, codename=suite),), required=True),
+            SuitePart(name=suite, places=(SuiteLocation(directory=suite, codename=suite),), required=True),
             SuitePart(
-                name=f"{suite}-updates", places=(Place(directory=f"{suite}-updates", codename=f"{suite}-updates"),)
+                name=f"{suite}-updates",
+                places=(SuiteLocation(directory=f"{suite}-updates", codename=f"{suite}-updates"),),
             ),
             SuitePart(name=f"{suite}-security", places=(security, old) if self.security_beside else (security,)),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import OsPackagePin
@@ -25,7 +25,7 @@ class FailedPackage:
     error: SourceUnreachable | VerificationFailed
 
 
-def fetch_package(archive: DebianArchive, pin: OsPackagePin, store: Store) -> int | FailedPackage:
+def fetch_package(archive: DebArchive, pin: OsPackagePin, store: Store) -> int | FailedPackage:
     """Fetch a .deb into a store; return the position of the archive that had it, or the failure of the first one."""
     failure: SourceUnreachable | None = None
     for place, url in enumerate(archive.addresses(pin.file)):

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.core.names import debian_file, debian_name, debian_version
-from envbuilder.core.yaml.requirements import sha256
+from envbuilder.core.names import debian_file, debian_name, debian_version, sha256
 from envbuilder.image.base.deb.distributions import DEBIAN
 from envbuilder.image.base.deb.versions import newest
 
@@ -29,8 +28,8 @@ _CLAUSE = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A required package, perhaps with a bound on its version.
+class Relationship:
+    """One term of a field such as `Depends`: a package, perhaps with a bound on its version.
 
     Attributes:
         name: Package or virtual package.
@@ -64,9 +63,9 @@ class Package:
 
     name: str
     version: str
-    depends: tuple[tuple[Wanted, ...], ...]
-    provides: tuple[Wanted, ...]
-    conflicts: tuple[Wanted, ...]
+    depends: tuple[tuple[Relationship, ...], ...]
+    provides: tuple[Relationship, ...]
+    conflicts: tuple[Relationship, ...]
     priority: str
     file: str
     size: int
@@ -117,7 +116,7 @@ class PackageIndex:
         found = [package for each in self._provided.get(name, ()) if (package := self.find(each))]
         return tuple(
             sorted(
-                (package for package in found if any(wanted.name == name for wanted in package.provides)),
+                (package for package in found if any(each.name == name for each in package.provides)),
                 key=lambda package: package.rank,
             )
         )
@@ -153,8 +152,8 @@ class PackageIndex:
         for number, (text, _) in enumerate(self._lists):
             for match in _PROVIDES.finditer(text):
                 name = self._name_at(number, match.start())
-                for wanted in match[1].decode("utf-8", "replace").split(","):
-                    provided[wanted.split("(")[0].split(":")[0].strip()].add(name)
+                for term in match[1].decode("utf-8", "replace").split(","):
+                    provided[term.split("(")[0].split(":")[0].strip()].add(name)
         return provided
 
     def _name_at(self, number: int, place: int) -> str:
@@ -195,7 +194,7 @@ class PackageIndex:
         )
 
 
-def clauses(text: str) -> tuple[tuple[Wanted, ...], ...]:
+def clauses(text: str) -> tuple[tuple[Relationship, ...], ...]:
     """Parse a field such as `Depends` into clauses, each with its alternatives.
 
     Example:
@@ -206,7 +205,7 @@ def clauses(text: str) -> tuple[tuple[Wanted, ...], ...]:
     for clause in filter(None, (part.strip() for part in text.split(","))):
         matches = (_CLAUSE.match(part.strip()) for part in clause.split("|"))
         alternatives = tuple(
-            Wanted(name=match["name"], relation=match["relation"] or "", version=match["version"] or "")
+            Relationship(name=match["name"], relation=match["relation"] or "", version=match["version"] or "")
             for match in matches
             if match
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.base.deb.distributions import DEBIAN, Distribution, Place
+from envbuilder.image.base.deb.distributions import DEBIAN, Distribution, SuiteLocation
 
 _FIELD = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*):(?: ?(.*))?")
 _ENTRY = re.compile(r" ([0-9a-f]{64}) +([0-9]{1,12}) +(\S{1,1024})")
@@ -59,7 +59,7 @@ class Release:
     files: dict[str, ListedFile]
 
     def refuse_unfit(
-        self, asked: Place, *, now: datetime, allow_expired: bool, distribution: Distribution = DEBIAN
+        self, asked: SuiteLocation, *, now: datetime, allow_expired: bool, distribution: Distribution = DEBIAN
     ) -> None:
         """Raise VerificationFailed unless this is the requested suite and valid now.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from envbuilder.core.errors import ResolutionFailed
-from envbuilder.image.base.deb.packages import Package, PackageIndex, Wanted
+from envbuilder.image.base.deb.packages import Package, PackageIndex, Relationship
 from envbuilder.image.base.deb.versions import fits
 from envbuilder.lock.lock import OsPackagePin
 
@@ -37,7 +37,7 @@ def resolve(
     search = _Search(index=index, have={pin.name: pin.version for pin in have})
     for name in sorted(wanted):
         package, _, version = name.partition("=")
-        search.add(Wanted(name=package, relation="=" if version else "", version=version), "what was asked for")
+        search.add(Relationship(name=package, relation="=" if version else "", version=version), "what was asked for")
     search.run()
     search.refuse_conflicts()
     return tuple(
@@ -65,41 +65,41 @@ class _Search:
         while self._queue:
             package = self._queue.popleft()
             for clause in package.depends:
-                if not any(self._is_met(wanted) for wanted in clause):
+                if not any(self._is_met(term) for term in clause):
                     self._choose(clause, package.name)
 
-    def add(self, wanted: Wanted, by: str) -> None:
-        if not self._is_met(wanted):
-            self._choose((wanted,), by)
+    def add(self, term: Relationship, by: str) -> None:
+        if not self._is_met(term):
+            self._choose((term,), by)
 
     def refuse_conflicts(self) -> None:
         for package in self.chosen.values():
-            for wanted in package.conflicts:
-                other = self.chosen.get(wanted.name)
-                version = other.version if other else self.have.get(wanted.name)
-                if version and wanted.name != package.name and _fits(version, wanted):
+            for term in package.conflicts:
+                other = self.chosen.get(term.name)
+                version = other.version if other else self.have.get(term.name)
+                if version and term.name != package.name and _fits(version, term):
                     raise ResolutionFailed(
-                        f"{package.name} {package.version} conflicts with {wanted.name} {version}",
+                        f"{package.name} {package.version} conflicts with {term.name} {version}",
                         hint="remove one of them from `apt:`",
                     )
 
-    def _is_met(self, wanted: Wanted) -> bool:
-        package = self.chosen.get(wanted.name)
-        version = package.version if package else self.have.get(wanted.name)
-        if version and _fits(version, wanted):
+    def _is_met(self, term: Relationship) -> bool:
+        package = self.chosen.get(term.name)
+        version = package.version if package else self.have.get(term.name)
+        if version and _fits(version, term):
             return True
-        return any(_provides(each, wanted) for each in self._virtual.get(wanted.name, ()))
+        return any(_provides(each, term) for each in self._virtual.get(term.name, ()))
 
-    def _choose(self, clause: tuple[Wanted, ...], by: str) -> None:
-        ordered = sorted(clause, key=lambda wanted: wanted.name not in _PREFERRED)
-        for wanted in ordered:
-            package = self.index.find(wanted.name)
-            if package and _fits(package.version, wanted) and not self._is_moved(package):
+    def _choose(self, clause: tuple[Relationship, ...], by: str) -> None:
+        ordered = sorted(clause, key=lambda term: term.name not in _PREFERRED)
+        for term in ordered:
+            package = self.index.find(term.name)
+            if package and _fits(package.version, term) and not self._is_moved(package):
                 self._take(package)
                 return
-        for wanted in ordered:
-            for package in self.index.providers(wanted.name):
-                if _provides(package, wanted) and not self._is_moved(package):
+        for term in ordered:
+            for package in self.index.providers(term.name):
+                if _provides(package, term) and not self._is_moved(package):
                     self._take(package)
                     return
         raise ResolutionFailed(
@@ -114,17 +114,17 @@ class _Search:
     def _take(self, package: Package) -> None:
         self.chosen[package.name] = package
         self._queue.append(package)
-        for wanted in package.provides:
-            self._virtual.setdefault(wanted.name, []).append(package)
+        for term in package.provides:
+            self._virtual.setdefault(term.name, []).append(package)
 
 
-def _fits(version: str, wanted: Wanted) -> bool:
-    return not wanted.relation or fits(version, wanted.relation, wanted.version)
+def _fits(version: str, term: Relationship) -> bool:
+    return not term.relation or fits(version, term.relation, term.version)
 
 
-def _provides(package: Package, wanted: Wanted) -> bool:
+def _provides(package: Package, term: Relationship) -> bool:
     """Return True if a package satisfies a requirement; one with a version needs a versioned `Provides`."""
     return any(
-        each.name == wanted.name and (not wanted.relation or (bool(each.version) and _fits(each.version, wanted)))
+        each.name == term.name and (not term.relation or (bool(each.version) and _fits(each.version, term)))
         for each in package.provides
     )

@@ -1,10 +1,9 @@
-"""What is wanted, as one line of a test."""
+"""A query, as one line of a test."""
 
 from __future__ import annotations
 
-from envbuilder.catalog.advise.advice import Advice, AdviceReason, Answer, Topic, Wanted, Weight
+from envbuilder.catalog.advise.advice import Advice, AdviceReason, Query, Recommendation, Topic, Weight, requested_range
 from envbuilder.catalog.advise.recommend import advise, described
-from envbuilder.catalog.advise.version_ranges import spec_of
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.machine import Host, gpu_asked
 from envbuilder.core.versions import Release
@@ -25,23 +24,23 @@ def ask(
     cpu: bool = False,
     hosts: tuple[Host, ...] = (),
     inventory: Inventory | None = None,
-) -> Answer:
-    """The real catalog's answer."""
+) -> Recommendation:
+    """What the real catalog recommends."""
     facts = real_catalog().cuda
     named = tuple(gpu_asked(facts, name) for name in gpus.split(",") if name)
-    wanted = Wanted(
-        tensorflow=spec_of(tensorflow, "TensorFlow") if tensorflow else None,
+    query = Query(
+        tensorflow=requested_range(tensorflow, "TensorFlow") if tensorflow else None,
         python=Release(python) if python else None,
-        keras=spec_of(keras, "Keras") if keras else None,
-        cuda=spec_of(cuda, "CUDA") if cuda else None,
-        cudnn=spec_of(cudnn, "cuDNN") if cudnn else None,
+        keras=requested_range(keras, "Keras") if keras else None,
+        cuda=requested_range(cuda, "CUDA") if cuda else None,
+        cudnn=requested_range(cudnn, "cuDNN") if cudnn else None,
         glibc=Release(glibc) if glibc else None,
         base=base,
         cpu=cpu,
         inventory=inventory,
         hosts=(*described(Release(driver) if driver else None, named), *hosts),
     )
-    return advise(real_catalog(), wanted)
+    return advise(real_catalog(), query)
 
 
 def rows(advices: tuple[Advice, ...]) -> list[str]:

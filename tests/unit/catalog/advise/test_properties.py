@@ -5,10 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envbuilder.catalog.advise.advice import Topic, Verdict, Wanted
-from envbuilder.catalog.advise.ranking import PRICES, price
-from envbuilder.catalog.advise.recommend import advise
-from envbuilder.catalog.advise.version_ranges import spec_of
+from envbuilder.catalog.advise.advice import Query, Topic, Verdict, requested_range
+from envbuilder.catalog.advise.recommend import PRICES, advise, price
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.versions import Release
 from tests.fakes.catalogs import real_catalog, small_catalog
@@ -36,11 +34,11 @@ HOSTS = st.builds(
 
 
 def specs(versions: st.SearchStrategy[str]) -> st.SearchStrategy[object]:
-    return st.none() | versions.map(lambda text: spec_of(text, "it"))
+    return st.none() | versions.map(lambda text: requested_range(text, "it"))
 
 
 WANTED = st.builds(
-    Wanted,
+    Query,
     tensorflow=specs(VERSIONS),
     python=st.none() | st.builds("{}.{}".format, st.integers(2, 4), st.integers(0, 20)).map(Release),
     keras=specs(st.sampled_from(["2.2.4", "2.3", ">=2.1,<2.2", "3", "17"])),
@@ -55,20 +53,20 @@ WANTED = st.builds(
 
 @settings(max_examples=20, deadline=None)
 @given(WANTED)
-def test_every_set_of_constraints_gives_an_environment_or_a_change(wanted: Wanted) -> None:
-    answer = advise(real_catalog(), wanted)
-    assert answer.fitting or answer.nearest
-    assert all(advice.verdict is not Verdict.NOT and not advice.changes for advice in answer.fitting)
-    assert all(advice.changes and advice.verdict is Verdict.NOT for advice in answer.nearest)
-    assert all(change.text and "None" not in change.text for near in answer.nearest for change in near.changes)
-    prices = [price(advice) for advice in answer.nearest]
+def test_every_set_of_constraints_gives_an_environment_or_a_change(query: Query) -> None:
+    found = advise(real_catalog(), query)
+    assert found.fitting or found.nearest
+    assert all(advice.verdict is not Verdict.NOT and not advice.changes for advice in found.fitting)
+    assert all(advice.changes and advice.verdict is Verdict.NOT for advice in found.nearest)
+    assert all(change.text and "None" not in change.text for near in found.nearest for change in near.changes)
+    prices = [price(advice) for advice in found.nearest]
     assert prices == sorted(prices)
 
 
 @settings(max_examples=20, deadline=None)
 @given(WANTED)
-def test_the_answer_is_the_same_for_the_same_question(wanted: Wanted) -> None:
-    assert advise(small_catalog(), wanted) == advise(small_catalog(), wanted)
+def test_the_answer_is_the_same_for_the_same_question(query: Query) -> None:
+    assert advise(small_catalog(), query) == advise(small_catalog(), query)
 
 
 def test_every_topic_has_its_price_in_the_order_that_the_documents_name() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from envbuilder.catalog.advise.advice import Topic, Verdict, Weight
+from envbuilder.catalog.advise.advice import Query, Topic, Verdict, Weight
+from envbuilder.catalog.advise.recommend import order
 from envbuilder.catalog.buildable import Buildability, InstalledPython, Inventory
 from envbuilder.catalog.cuda import Coverage
 from envbuilder.catalog.evidence import Grade
@@ -17,11 +20,11 @@ from tests.unit.catalog.advise.asking import about, ask, changes, rows
 
 
 def test_without_constraints_the_newest_of_the_best_proven_comes_first() -> None:
-    answer = ask()
-    first, second = answer.fitting[:2]
+    found = ask()
+    first, second = found.fitting[:2]
     assert (first.environment, first.verdict, first.proven) == ("tf-2.21-cuda12.5", Verdict.FITS, Grade.IMAGE)
     assert second.environment == "tf-2.20-cuda12.5"
-    assert answer.nearest == ()
+    assert found.nearest == ()
 
 
 def test_evidence_of_one_base_or_interpreter_proves_nothing_of_another() -> None:
@@ -45,9 +48,9 @@ def test_rows_without_a_gpu_stand_behind_all_others_when_nobody_asked_for_them()
 
 
 def test_the_kepler_and_volta_cluster_gets_the_row_whose_own_driver_it_has() -> None:
-    answer = ask(tensorflow=">=2.4,<2.6", python="3.8", driver="450.51.06", gpus="K80,V100")
-    assert rows(answer.fitting) == ["tf-2.4-cuda11.0"]
-    best = answer.fitting[0]
+    found = ask(tensorflow=">=2.4,<2.6", python="3.8", driver="450.51.06", gpus="K80,V100")
+    assert rows(found.fitting) == ["tf-2.4-cuda11.0"]
+    best = found.fitting[0]
     assert (best.fit, best.coverage, str(best.driver)) == (Fit.FITS, Coverage.MACHINE_CODE, "450.51.06")
     assert best.base == "debian-bullseye"
     assert best.steps == ("envbuilder build tf-2.4-cuda11.0 --base debian-bullseye --accept-nvidia-eula",)
@@ -60,9 +63,9 @@ def test_a_driver_that_was_named_too_shortly_is_a_doubt_and_no_refusal() -> None
 
 
 def test_one_driver_release_too_old_is_told_with_the_release_that_is_needed() -> None:
-    answer = ask(tensorflow="2.4", driver="450.36.06", gpus="K80")
-    assert not answer.fitting
-    assert changes(answer.nearest[0]) == ["update the driver to 450.51.06 or later"]
+    found = ask(tensorflow="2.4", driver="450.36.06", gpus="K80")
+    assert not found.fitting
+    assert changes(found.nearest[0]) == ["update the driver to 450.51.06 or later"]
 
 
 def test_the_floor_of_the_family_lets_an_older_driver_run_a_later_cuda_but_not_one_below_it() -> None:
@@ -71,16 +74,16 @@ def test_the_floor_of_the_family_lets_an_older_driver_run_a_later_cuda_but_not_o
 
 
 def test_without_a_driver_for_it_the_older_release_is_named_too() -> None:
-    answer = ask(tensorflow="2.4", driver="418.87", gpus="T4")
-    first, second = answer.nearest[:2]
+    found = ask(tensorflow="2.4", driver="418.87", gpus="T4")
+    first, second = found.nearest[:2]
     assert changes(first) == ["update the driver to 450.51.06 or later"]
     assert (second.environment, second.changes[0].topic) == ("tf-2.3-cuda10.1", Topic.TENSORFLOW)
     assert "tf-2.3-cuda10.1 (TensorFlow 2.3.4) instead" in second.changes[0].text
 
 
 def test_keras_2_2_4_with_tensorflow_1_4_gets_the_true_reason_and_the_last_keras_that_works() -> None:
-    answer = ask(tensorflow="1.4.1", keras="2.2.4")
-    first, second = answer.nearest[:2]
+    found = ask(tensorflow="1.4.1", keras="2.2.4")
+    first, second = found.nearest[:2]
     assert changes(first) == ["keras==2.1.5 instead of Keras 2.2.4"]
     assert "tf.nn.softmax(axis=)" in about(first, Topic.KERAS, Weight.AGAINST)[0].text
     assert about(first, Topic.KERAS, Weight.AGAINST)[0].sources
@@ -155,25 +158,25 @@ def test_a_kepler_gpu_gets_the_base_whose_cudnn_still_has_code_for_it() -> None:
 
 
 def test_no_driver_new_enough_for_cuda_12_knows_kepler_so_a_driver_is_not_what_is_advised() -> None:
-    answer = ask(tensorflow="2.15", gpus="K80", driver="470.256.02")
-    assert not answer.fitting
+    found = ask(tensorflow="2.15", gpus="K80", driver="470.256.02")
+    assert not found.fitting
     assert all(
-        change.topic is not Topic.DRIVER or len(near.changes) > 1 for near in answer.nearest for change in near.changes
+        change.topic is not Topic.DRIVER or len(near.changes) > 1 for near in found.nearest for change in near.changes
     )
-    assert answer.nearest[0].environment == "tf-2.14-cuda11.8"
+    assert found.nearest[0].environment == "tf-2.14-cuda11.8"
 
 
 def test_a_driver_that_dropped_a_gpu_is_told_to_go_back() -> None:
-    answer = ask(tensorflow="2.12", gpus="K80", driver="535.104.05")
-    assert "go back to driver branch 470" in changes(answer.nearest[0])
+    found = ask(tensorflow="2.12", gpus="K80", driver="535.104.05")
+    assert "go back to driver branch 470" in changes(found.nearest[0])
 
 
 def test_a_blackwell_card_is_told_that_nothing_is_proven_and_where_nvidias_own_build_is() -> None:
-    answer = ask(gpus="RTX 5090")
-    assert all(advice.is_doubtful for advice in answer.fitting)
-    assert answer.fitting[0].environment == "tf-2.21-cuda12.5"
-    assert [build.name for build in answer.elsewhere] == ["25.02-tf2-py3"]
-    assert not {"tf-2.16-cuda12.3", "tf-2.20-cuda12.5"} & set(rows(answer.fitting))
+    found = ask(gpus="RTX 5090")
+    assert all(advice.is_doubtful for advice in found.fitting)
+    assert found.fitting[0].environment == "tf-2.21-cuda12.5"
+    assert [build.name for build in found.elsewhere] == ["25.02-tf2-py3"]
+    assert not {"tf-2.16-cuda12.3", "tf-2.20-cuda12.5"} & set(rows(found.fitting))
 
 
 def test_tensorflow_1_on_a_hopper_card_names_nvidias_last_container_with_it() -> None:
@@ -217,9 +220,9 @@ def test_a_processor_without_avx_gets_the_last_releases_that_do_not_need_it() ->
 
 def test_another_kind_of_machine_is_told_so() -> None:
     host = host_of(host_facts("535.104.05", [A100], machine="aarch64"), "grace")
-    answer = ask(hosts=(host,))
-    assert not answer.fitting
-    assert changes(answer.nearest[0]) == [
+    found = ask(hosts=(host,))
+    assert not found.fitting
+    assert changes(found.nearest[0]) == [
         "use an x86_64 machine; for Arm servers (SBSA) NVIDIA has TensorFlow containers of its own"
     ]
 
@@ -237,9 +240,9 @@ def test_a_gpu_of_unknown_name_is_a_doubt() -> None:
 
 def test_a_system_without_a_container_gets_wheels_for_its_c_library() -> None:
     assert "tf-2.21-cuda12.5" not in rows(ask(glibc="2.17").fitting)
-    answer = ask(tensorflow="2.21", glibc="2.17")
-    assert answer.nearest[0].changes[0].topic is Topic.GLIBC
-    assert "container" in changes(answer.nearest[0])[0]
+    found = ask(tensorflow="2.21", glibc="2.17")
+    assert found.nearest[0].changes[0].topic is Topic.GLIBC
+    assert "container" in changes(found.nearest[0])[0]
 
 
 def test_a_base_that_the_row_does_not_have_is_a_change() -> None:
@@ -254,9 +257,9 @@ def test_a_cuda_release_is_that_of_the_libraries_in_the_image(cuda: str, expecte
 
 
 def test_gpus_and_no_gpu_at_once_get_an_answer_too() -> None:
-    answer = ask(cpu=True, gpus="A100")
-    assert answer.fitting
-    assert all(advice.cuda is None for advice in answer.fitting)
+    found = ask(cpu=True, gpus="A100")
+    assert found.fitting
+    assert all(advice.cuda is None for advice in found.fitting)
 
 
 def test_an_older_driver_runs_by_forward_compatibility_on_gpus_for_data_centres_in_nvidias_image_only() -> None:
@@ -293,11 +296,11 @@ WITH_3_6 = Inventory(
 
 
 def test_what_cannot_be_built_is_no_first_choice() -> None:
-    answer = ask(tensorflow="1.7", gpus="V100", inventory=NOTHING)
-    assert not answer.fitting
-    assert answer.nearest[0].buildable is not None
-    assert answer.nearest[0].buildable.verdict is not Buildability.NO
-    gone = next(each for each in answer.nearest if each.environment == "tf-1.7-cuda9.0")
+    found = ask(tensorflow="1.7", gpus="V100", inventory=NOTHING)
+    assert not found.fitting
+    assert found.nearest[0].buildable is not None
+    assert found.nearest[0].buildable.verdict is not Buildability.NO
+    gone = next(each for each in found.nearest if each.environment == "tf-1.7-cuda9.0")
     assert any("envbuilder python pack 3.6" in change for change in changes(gone))
 
 
@@ -314,6 +317,16 @@ def test_an_interpreter_that_is_installed_here_is_packed_first() -> None:
 
 
 def test_nvidias_build_of_the_wanted_major_release_is_named_beside_environments_of_another() -> None:
-    answer = ask(tensorflow="1.15", gpus="A100", inventory=NOTHING)
-    assert [build.name for build in answer.elsewhere] == ["23.03-tf1-py3"]
+    found = ask(tensorflow="1.15", gpus="A100", inventory=NOTHING)
+    assert [build.name for build in found.elsewhere] == ["23.03-tf1-py3"]
     assert ask(tensorflow="2.15", gpus="A100").elsewhere == ()
+
+
+def place_of(proven: Grade) -> tuple[object, ...]:
+    advice = ask(tensorflow="2.4", cuda="11").fitting[0]
+    return order(replace(advice, proven=proven), 0, Query())
+
+
+def test_stand_ins_are_no_reason_to_prefer_an_environment() -> None:
+    assert place_of(Grade.IMAGE_WITH_STAND_INS) == place_of(Grade.CPU)
+    assert place_of(Grade.IMAGE_WITH_STAND_INS) != place_of(Grade.IMAGE)

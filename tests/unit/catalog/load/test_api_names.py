@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.catalog.api_names import ApiMap
-from envbuilder.catalog.load.api_names import load_api, read_api, spans, spelled
+from envbuilder.catalog.load.api_names import load_api, read_api, spans
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.versions import Release
 from tests.fakes.catalogs import MATRICES
+from tools.api_map import spelled
 
 UNLISTED = """
 schema: 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat
-from envbuilder.catalog.load.archives import read_archives
+from envbuilder.catalog.load.tables import read_archives
 from envbuilder.core.errors import InvalidInput
 
 RIGHT, WRONG = "a" * 64, "b" * 64

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.cuda import LibrarySet
-from envbuilder.catalog.load.archives import read_archives
-from envbuilder.catalog.load.libraries import read_libraries
+from envbuilder.catalog.load.tables import read_archives, read_libraries
 from envbuilder.core.errors import InvalidInput
 from tests.unit.catalog.load.test_archives import TEXT as ARCHIVES
 

@@ -11,8 +11,7 @@ from envbuilder.catalog.buildable import Buildability
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.locate import keep_archive
-from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.inventory import inventory
 from envbuilder.wiring.settings import settings
@@ -78,7 +77,7 @@ def test_trees_of_the_cache_are_in_the_inventory(envbuilder: CommandLine, tmp_pa
     assert not found.bases
     tar = tmp_path / "tree.tar"
     tar.write_bytes(b"tree")
-    tree = DebianTree(
+    tree = DebTree(
         id="debian-bookworm",
         path=tar,
         digest=f"sha256:{'1' * 64}",
@@ -87,7 +86,7 @@ def test_trees_of_the_cache_are_in_the_inventory(envbuilder: CommandLine, tmp_pa
         packages=(),
         cleared=(),
     )
-    DebianStore(envbuilder.folder / "cache" / "bases").put(tree)
+    TreeStore(envbuilder.folder / "cache" / "bases").put(tree)
     assert inventory(settings(), real_catalog()).bases == {"debian-bookworm"}
 
 

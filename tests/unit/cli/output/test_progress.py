@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import itertools
 
+import pytest
+
 from envbuilder.cli.output.printing import table
 from envbuilder.cli.output.progress import BuildLog, LiveProgress, PlainProgress
 from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
@@ -51,7 +53,8 @@ def test_the_log_keeps_everything_with_the_time() -> None:
     assert STEP in stream.getvalue()
 
 
-def test_a_terminal_shows_what_runs_now_and_is_left_clean() -> None:
+def test_a_terminal_shows_what_runs_now_and_is_left_clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     stream = io.StringIO()
     ticks = itertools.count(0.0, 1.0)
     show = LiveProgress(stream=stream, clock=lambda: next(ticks))

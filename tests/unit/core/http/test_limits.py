@@ -226,7 +226,7 @@ def test_an_answer_may_take_longer_to_begin_than_its_head_may_take() -> None:
     from urllib3.exceptions import ReadTimeoutError  # noqa: PLC0415
 
     class Response(WatchedResponse):
-        most = 0.05
+        most = 0.5
 
     class Connection(PlainConnection):
         response_class = Response
@@ -235,7 +235,7 @@ def test_an_answer_may_take_longer_to_begin_than_its_head_may_take() -> None:
         ConnectionCls = Connection
 
     def late(connection: socket.socket) -> None:
-        gone.wait(0.2)
+        gone.wait(0.8)
         connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
 
     def dripping(connection: socket.socket) -> None:

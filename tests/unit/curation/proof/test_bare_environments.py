@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from envbuilder.core.errors import SourceUnreachable, ToolFailed
 from envbuilder.core.uv import Uv
 from envbuilder.core.versions import Release
 from envbuilder.curation.proof.bare_environments import BareEnvironments
-from envbuilder.curation.proof.interpreters import HostPython
+from envbuilder.curation.proof.interpreters import HostPython, HostPythons
+from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.lock.closures import Closure
 from tests.fakes.installing_uv import InstallingUv, installing_uv
+from tests.fakes.proving import good_facts
 from tests.fakes.resolver import chosen
 
 PYTHON = HostPython(path=Path("/opt/python3.8/bin/python3.8"), version=Release("3.8.18"), glibc="2.36")
@@ -33,9 +36,13 @@ def uv(tmp_path: Path) -> InstallingUv:
     return installing_uv(tmp_path / "uv")
 
 
-def environments(uv: InstallingUv, index: str = "") -> BareEnvironments:
+def environments(
+    uv: InstallingUv, index: str = "", look: Callable[[Path], Facts] = lambda _: good_facts()
+) -> BareEnvironments:
     environ = {"PATH": os.defpath, "KEPT": "yes", "UV_DEFAULT_INDEX": "https://host.example/simple"}
     return BareEnvironments(
+        pythons=HostPythons(folders=(), search=(), environ={}),
+        look=look,
         uv=Uv(program=uv.path, cache=uv.path.parents[1] / "work" / "uv", environ=environ, index=index),
         work=uv.path.parents[1] / "work",
     )
@@ -138,16 +145,35 @@ def test_an_index_that_does_not_give_a_file_is_named_as_the_cause(tmp_path: Path
 def test_only_the_end_of_a_long_output_is_told(tmp_path: Path) -> None:
     said = "".join(f"line {number}\n" for number in range(40))
     uv = installing_uv(tmp_path / "uv", fails_from=1, stderr=said)
-    with pytest.raises(ToolFailed) as caught:
-        environments(uv).forget("tensorflow")
+    with pytest.raises(ToolFailed) as caught, environments(uv).made(PYTHON, WHEELS):
+        raise AssertionError("there is no environment")
     assert caught.value.message.splitlines()[1:] == [f"line {number}" for number in range(28, 40)]
 
 
-def test_forgetting_drops_the_downloads_of_one_distribution(uv: InstallingUv) -> None:
-    environments(uv).forget("tensorflow-gpu")
-    [call] = uv.calls
-    assert call.arguments == ("cache", "clean", "--quiet", "tensorflow-gpu")
-    assert call.environ["UV_CACHE_DIR"].endswith("/work/uv")
+def test_a_run_probes_the_environment_and_then_removes_it_and_the_large_download(uv: InstallingUv) -> None:
+    steps: list[str] = []
+
+    def look(python: Path) -> Facts:
+        assert python.parents[2].is_dir(), "the probe runs while the environment is there"
+        steps.append("probe")
+        return good_facts()
+
+    facts = environments(uv, look=look).run(PYTHON, WHEELS, "tensorflow-gpu", lambda: steps.append("installed"))
+    assert (facts, steps) == (good_facts(), ["installed", "probe"])
+    assert uv.calls[-1].arguments == ("cache", "clean", "--quiet", "tensorflow-gpu")
+    assert uv.calls[-1].environ["UV_CACHE_DIR"].endswith("/work/uv")
+    assert not left(uv)
+
+
+def test_a_run_that_fails_drops_the_large_download_too(tmp_path: Path) -> None:
+    uv = installing_uv(tmp_path / "uv", fails_from=2, stderr="error: hash mismatch of six\n")
+    with pytest.raises(ToolFailed, match="hash mismatch of six"):
+        environments(uv).run(PYTHON, WHEELS, "tensorflow", lambda: None)
+    assert uv.calls[-1].arguments == ("cache", "clean", "--quiet", "tensorflow")
+
+
+def test_a_host_without_the_interpreter_finds_none(uv: InstallingUv) -> None:
+    assert environments(uv).find(Release("3.8")) is None
 
 
 def test_clearing_drops_everything_and_may_be_repeated(uv: InstallingUv) -> None:

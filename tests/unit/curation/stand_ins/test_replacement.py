@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat, ArchivePin
 from envbuilder.catalog.environments import CudaProvider
 from envbuilder.core.digests import digest_of
 from envbuilder.curation.stand_ins.imported_symbols import ImportedSymbol
 from envbuilder.curation.stand_ins.library import compiled, stand_in
 from envbuilder.curation.stand_ins.replacement import DRIVER_IN_CONTAINER, Replaced, StandIns
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Spec

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from envbuilder.catalog.cuda import CudaNeed, CudnnNeed, CudnnRule, GpuCode, KernelFamily
+from envbuilder.catalog.cuda import CudaNeed, CudnnNeed, CudnnRule, GpuCode, KernelFamily, Linkage
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.catalog.verdicts import stack_of
 from envbuilder.core.versions import Release
@@ -49,7 +49,7 @@ TF_2_20 = Expectation(
         "tf-2.20-cuda12.5",
         CudaNeed(
             compiled=Release("12.5.1"),
-            linkage="dlopen",
+            linkage=Linkage.DLOPEN,
             sonames=(),
             optional=("libcupti.so.12",),
             cudnn=CudnnNeed(compiled=Release("9.3.0"), rule=CudnnRule.SAME_MAJOR_AT_LEAST),
@@ -100,7 +100,7 @@ TF_2_4 = Expectation(
         "tf-2.4-cuda11.0",
         CudaNeed(
             compiled=Release("11.0"),
-            linkage="dlopen",
+            linkage=Linkage.DLOPEN,
             sonames=(),
             optional=("libcupti.so.11.0",),
             cudnn=CudnnNeed(compiled=Release("8.0.4"), rule=CudnnRule.SAME_MAJOR_AT_LEAST),
@@ -146,7 +146,7 @@ TF_1_4 = Expectation(
         "tf-1.4-cuda8.0",
         CudaNeed(
             compiled=Release("8.0"),
-            linkage="needed",
+            linkage=Linkage.NEEDED,
             sonames=(),
             optional=(),
             cudnn=CudnnNeed(compiled=Release("6.0.21"), rule=CudnnRule.EXACT_MINOR),

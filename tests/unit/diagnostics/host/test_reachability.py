@@ -17,6 +17,9 @@ import pytest
 from envbuilder.diagnostics.host.environment import Silence
 from envbuilder.diagnostics.host.reachability import answer, is_proxied
 
+NOBODY = "127.0.0.1:9"
+"""Nothing listens there; a port that was free a moment ago may belong to another test by now."""
+
 
 @contextmanager
 def silent() -> Iterator[str]:
@@ -71,9 +74,7 @@ def test_a_source_that_never_answers_is_asked_once_and_given_its_limit() -> None
 
 
 def test_nobody_there_is_told_from_no_answer() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    assert answer(f"http://127.0.0.1:{port}/", {}, 5) is Silence.REFUSED
+    assert answer(f"http://{NOBODY}/", {}, 5) is Silence.REFUSED
 
 
 @pytest.mark.parametrize("url", ["", "example", "ftp://127.0.0.1/", "https://", "http://[::1", "http://127.0.0.1:x/"])
@@ -95,9 +96,7 @@ def test_the_proxy_of_the_environment_is_asked() -> None:
 
 
 def test_a_proxy_that_is_gone_is_to_blame() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    environ = {"HTTPS_PROXY": f"http://127.0.0.1:{port}"}
+    environ = {"HTTPS_PROXY": f"http://{NOBODY}"}
     assert answer("https://mirror.invalid/", environ, 5) is Silence.PROXY
     assert answer("https://mirror.invalid/", {"HTTPS_PROXY": "http://["}, 5) is Silence.PROXY
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from envbuilder.image.base.docker_archive import docker_archive
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.tree_store import DebTree
 
 EPOCH = 1_700_000_000
 
 
-def tree_at(path: Path) -> DebianTree:
+def tree_at(path: Path) -> DebTree:
     path.write_bytes(b"layer")
-    return DebianTree(
+    return DebTree(
         id="debian-bookworm",
         path=path,
         digest=f"sha256:{hashlib.sha256(b'layer').hexdigest()}",

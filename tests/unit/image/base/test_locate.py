@@ -12,13 +12,12 @@ from envbuilder.catalog.buildable import PackedPython
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, ToolMissing, UsageError, VerificationFailed
 from envbuilder.core.versions import Release
+from envbuilder.image.base.available_pythons import packed_pythons
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.installed_pythons import InstalledPython
-from envbuilder.image.base.locate import DebianBases, PythonArchives, keep_archive
-from envbuilder.image.base.packed_pythons import packed_pythons
-from envbuilder.image.base.python_survey import inspect
-from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree, PythonArchive
+from envbuilder.image.base.locate import DebBases, PythonArchives, keep_archive
+from envbuilder.image.base.python_survey import PythonArchive, inspect
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
 from envbuilder.lock.spec_values import Sources
@@ -185,14 +184,14 @@ def test_an_archive_that_is_damaged_is_left_out(tmp_path: Path) -> None:
     assert packed_pythons(store) == ()
 
 
-def debian_bases(tmp_path: Path, error: EnvbuilderError) -> DebianBases:
-    def make(_system: BaseSystem, _sources: Sources) -> DebianTree:
+def debian_bases(tmp_path: Path, error: EnvbuilderError) -> DebBases:
+    def make(_system: BaseSystem, _sources: Sources) -> DebTree:
         raise error
 
-    return DebianBases(store=DebianStore(tmp_path), make=make, keep=as_it_is)
+    return DebBases(store=TreeStore(tmp_path), make=make, keep=as_it_is)
 
 
-def as_it_is(_system: BaseSystem, tree: DebianTree, _allowed: frozenset[str]) -> DebianTree:
+def as_it_is(_system: BaseSystem, tree: DebTree, _allowed: frozenset[str]) -> DebTree:
     return tree
 
 
@@ -207,18 +206,18 @@ def as_it_is(_system: BaseSystem, tree: DebianTree, _allowed: frozenset[str]) ->
 def test_a_spec_that_allows_a_program_of_the_base_gets_a_tree_of_its_own(
     tmp_path: Path, allowed: frozenset[str], kept: frozenset[str] | None
 ) -> None:
-    def refuse(_system: BaseSystem, _sources: Sources) -> DebianTree:
+    def refuse(_system: BaseSystem, _sources: Sources) -> DebTree:
         raise AssertionError
 
     asked = []
 
-    def keep(_system: BaseSystem, tree: DebianTree, programs: frozenset[str]) -> DebianTree:
+    def keep(_system: BaseSystem, tree: DebTree, programs: frozenset[str]) -> DebTree:
         asked.append(programs)
         return replace(tree, digest=f"sha256:{'0' * 64}")
 
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     current = store.put(replace(tree_in(tmp_path / "work", b"tree"), id=DEBIAN.id))
-    found = DebianBases(store=store, make=refuse, keep=keep, allowed=allowed).locate(DEBIAN, Sources())
+    found = DebBases(store=store, make=refuse, keep=keep, allowed=allowed).locate(DEBIAN, Sources())
     assert isinstance(found, BasePin)
     assert asked == ([] if kept is None else [kept])
     assert (found.digest == current.digest) is (kept is None)

@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.lock import OsPackagePin
 
 
-def tree_in(folder: Path, content: bytes, name: str = "new.tar") -> DebianTree:
+def tree_in(folder: Path, content: bytes, name: str = "new.tar") -> DebTree:
     folder.mkdir(exist_ok=True)
     (folder / name).write_bytes(content)
-    return DebianTree(
+    return DebTree(
         id="debian-bookworm",
         path=folder / name,
         digest=f"sha256:{hashlib.sha256(content).hexdigest()}",
@@ -32,7 +31,7 @@ def tree_in(folder: Path, content: bytes, name: str = "new.tar") -> DebianTree:
 
 
 def test_what_was_put_last_is_current_and_older_ones_stay(tmp_path: Path) -> None:
-    store = DebianStore(tmp_path / "cache" / "trees")
+    store = TreeStore(tmp_path / "cache" / "trees")
     assert store.current("debian-bookworm") is None
     first = store.put(tree_in(tmp_path / "work", b"first"))
     second = store.put(tree_in(tmp_path / "work", b"second"))
@@ -45,7 +44,7 @@ def test_what_was_put_last_is_current_and_older_ones_stay(tmp_path: Path) -> Non
 
 
 def test_a_tree_that_may_have_set_user_id_programs_serves_its_lock_and_no_other(tmp_path: Path) -> None:
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
     described = kept.path.with_suffix(".json")
     older = {name: value for name, value in json.loads(described.read_bytes()).items() if name != "cleared"}
@@ -55,7 +54,7 @@ def test_a_tree_that_may_have_set_user_id_programs_serves_its_lock_and_no_other(
 
 
 def test_a_tree_can_be_kept_beside_the_current_one(tmp_path: Path) -> None:
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     first = store.put(tree_in(tmp_path / "work", b"first"))
     second = store.put(tree_in(tmp_path / "work", b"second"), current=False)
     assert store.current("debian-bookworm") == first
@@ -64,7 +63,7 @@ def test_a_tree_can_be_kept_beside_the_current_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("values", [["libc6", "2.36-9"], ["libc6", "2.36-9", "", "", 0]])
 def test_descriptions_of_older_versions_are_read(tmp_path: Path, values: list[object]) -> None:
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
     described = kept.path.with_suffix(".json")
     described.write_text(json.dumps(json.loads(described.read_bytes()) | {"packages": [values]}))
@@ -72,17 +71,17 @@ def test_descriptions_of_older_versions_are_read(tmp_path: Path, values: list[ob
 
 
 def test_a_tree_is_read_as_a_whole_once(tmp_path: Path) -> None:
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
     assert store.get(kept.id, kept.digest) == kept
     kept.path.write_bytes(b"FIRST")
     assert store.get(kept.id, kept.digest) == kept
     with pytest.raises(VerificationFailed):
-        DebianStore(tmp_path).get(kept.id, kept.digest)
+        TreeStore(tmp_path).get(kept.id, kept.digest)
 
 
 def test_the_manifest_is_canonical(tmp_path: Path) -> None:
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
     before = kept.path.with_suffix(".json").read_bytes()
     store.put(kept)
@@ -91,7 +90,7 @@ def test_the_manifest_is_canonical(tmp_path: Path) -> None:
 
 
 def test_a_changed_tar_is_found_before_it_is_used_and_removed(tmp_path: Path) -> None:
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
     kept.path.write_bytes(b"FIRST")
     with pytest.raises(VerificationFailed, match="it was removed"):
@@ -102,7 +101,7 @@ def test_a_changed_tar_is_found_before_it_is_used_and_removed(tmp_path: Path) ->
 
 @pytest.mark.parametrize("manifest", [b"", b"[]", b"{", b"{}", b"\xff", b'{"schema": 2}'])
 def test_a_broken_manifest_means_that_the_tree_is_not_there(tmp_path: Path, manifest: bytes) -> None:
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
     kept.path.with_suffix(".json").write_bytes(manifest)
     assert store.get(kept.id, kept.digest) is None
@@ -110,7 +109,7 @@ def test_a_broken_manifest_means_that_the_tree_is_not_there(tmp_path: Path, mani
 
 
 def test_a_tar_that_was_cut_off_or_removed_is_not_there(tmp_path: Path) -> None:
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
     kept.path.write_bytes(b"fir")
     assert store.current(kept.id) is None
@@ -119,7 +118,7 @@ def test_a_tar_that_was_cut_off_or_removed_is_not_there(tmp_path: Path) -> None:
 
 
 def test_writers_at_the_same_time_leave_whole_trees(tmp_path: Path) -> None:
-    store = DebianStore(tmp_path / "cache")
+    store = TreeStore(tmp_path / "cache")
     trees = [tree_in(tmp_path / "work", bytes([number]) * 10_000, f"{number}.tar") for number in range(12)]
     with ThreadPoolExecutor(6) as pool:
         kept = list(pool.map(store.put, trees))
@@ -130,12 +129,12 @@ def test_writers_at_the_same_time_leave_whole_trees(tmp_path: Path) -> None:
 
 def test_an_id_cannot_leave_the_folder(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not an id"):
-        DebianStore(tmp_path).current("../elsewhere")
+        TreeStore(tmp_path).current("../elsewhere")
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\0" * 99, b"sha256:" + b"0" * 64, b"5" * 100_000])
 def test_a_damaged_pointer_means_that_there_is_no_tree(tmp_path: Path, content: bytes) -> None:
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
     (kept.path.parent / "current").write_bytes(content)
     assert store.current("debian-bookworm") is None
@@ -151,7 +150,7 @@ def test_a_damaged_pointer_means_that_there_is_no_tree(tmp_path: Path, content: 
     ],
 )  # fmt: skip
 def test_a_tree_whose_description_is_wrong_is_made_again(tmp_path: Path, changes: dict[str, object]) -> None:
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
     described = kept.path.with_suffix(".json")
     described.write_text(json.dumps(json.loads(described.read_bytes()) | changes))
@@ -162,7 +161,7 @@ def test_a_tree_whose_description_is_wrong_is_made_again(tmp_path: Path, changes
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 300, b"[" * 100_000, b"5", b'"text"', b'{"schema": 1}'])
 def test_a_tree_whose_description_cannot_be_read_is_made_again(tmp_path: Path, content: bytes) -> None:
-    store = DebianStore(tmp_path)
+    store = TreeStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
     kept.path.with_suffix(".json").write_bytes(content)
     assert store.current("debian-bookworm") is None

@@ -73,9 +73,10 @@ def test_a_context_that_does_not_exist_is_an_error_and_not_the_default(config: C
     assert is_there(config.environ)
 
 
-def test_a_context_that_cannot_be_read_is_an_error(config: Config) -> None:
+@pytest.mark.parametrize("text", ["{", "[]", '{"Endpoints": {"docker": {"Host": 1}}}', '{"Endpoints": {"docker": []}}'])
+def test_a_context_that_cannot_be_read_is_an_error(config: Config, text: str) -> None:
     config.add("odd", "x")
-    next(config.folder.rglob("meta.json")).write_text("{", encoding="utf-8")
+    next(config.folder.rglob("meta.json")).write_text(text, encoding="utf-8")
     with pytest.raises(EngineUnavailable, match="context odd cannot be read"):
         endpoint({**config.environ, "DOCKER_CONTEXT": "odd"})
 

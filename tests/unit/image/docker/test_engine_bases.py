@@ -11,11 +11,10 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import EngineUnavailable, SourceUnreachable
 from envbuilder.core.http.web import Web
 from envbuilder.core.references import ImageRef
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.rollback import SeenReleases
-from envbuilder.image.base.debian_trees import DebianTrees
-from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.deb_trees import DebTrees
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.image.docker.engine_bases import EngineBases
 from envbuilder.image.docker.os_packages import OsPackageResolver
@@ -45,12 +44,12 @@ class Machine:
     def __init__(self, folder: Path, engine: FakeEngine, sources: Sources | None = None) -> None:
         self.said: list[str] = []
         self.store = Store(folder=folder / "store")
-        trees = DebianStore(folder / "bases")
-        debian = DebianTrees(
+        trees = TreeStore(folder / "bases")
+        debian = DebTrees(
             store=self.store,
             trees=trees,
             archives={
-                BaseKind.DEBIAN: DebianArchive(
+                BaseKind.DEBIAN: DebArchive(
                     mirrors=(), store=self.store, web=Web({}), seen=SeenReleases(folder / "seen")
                 )
             },
@@ -59,7 +58,7 @@ class Machine:
         )
         written = write([file_of("etc/debian_version", b"12\n", mtime=1)], folder / "tree.tar")
         self.tree = trees.put(
-            DebianTree(
+            DebTree(
                 id="debian-new",
                 path=written.path,
                 digest=f"sha256:{written.sha256}",
@@ -143,7 +142,6 @@ def test_apt_of_a_registry_image_says_which_files_it_would_install(tmp_path: Pat
     assert [(pin.name, pin.version, pin.sha256) for pin in found.pins] == [("curl", "7.88.1-10", "a" * 64)]
     [asked] = engine.runs
     assert dict(asked.env)["WANTED"] == "curl"
-    assert dict(asked.files)["/tmp/envbuilder-sources.list"] == b""
 
 
 def _pin(image: str, digest: str) -> BasePin:

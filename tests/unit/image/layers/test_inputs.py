@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.base.tree_content import TreeContent
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Kind, Member, file_of
@@ -20,7 +20,7 @@ from tests.unit.image.toys import no_sandbox
 
 def on_base(tmp_path: Path, *members: Member) -> Ingredients:
     tar = write(members, tmp_path / "base.tar")
-    tree = DebianTree(
+    tree = DebTree(
         id="debian-bookworm",
         path=tar.path,
         digest=f"sha256:{tar.sha256}",

@@ -8,14 +8,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.archives import ArchiveFormat, ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core import memory_policy as memory
 from envbuilder.core.versions import Release
 from envbuilder.image.plan.keys import layer_key, python_key
 from envbuilder.image.plan.layers import plan
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackageGroup, PackagePin, PythonPin, ToolPin
 from envbuilder.oci.images import LayerFormat
 from tests.fakes.catalogs import good_lock

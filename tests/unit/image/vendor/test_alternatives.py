@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat, VendorArchive
+from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFormat, ArchivePin, VendorArchive
 from envbuilder.catalog.sources import Source
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.image.vendor.alternatives import AlternativeArchives, alternatives
 from envbuilder.image.vendor.libraries import VendorArchives
-from envbuilder.lock.archive_pins import ArchivePin, archive_pin
 from envbuilder.oci.store import Store
 from tests.fakes.vendor_archives import LIBRARIES, LIBRARY, archive_of, pin_of, sha256
 
@@ -109,7 +108,7 @@ def test_a_library_of_another_archive_with_other_bytes_than_the_catalog_says_sto
     [
         replace(PIN, eula="doc/EULA.txt"),
         replace(PIN, libraries=(PIN.libraries[0], replace(PIN.libraries[1], sha256=""))),
-        archive_pin(BOTH, HASHES),
+        BOTH.pin(HASHES),
     ],
     ids=["needs the text of the license", "has a library of unknown hash", "is the same archive"],
 )

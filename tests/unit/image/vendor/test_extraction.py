@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.archives import ArchiveFormat, ArchivePin
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.vendor.extraction import extract
 from envbuilder.image.vendor.records import TakenFile
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.oci.store import Store
 from tests.fakes.run_files import EULA, run_file
 from tests.fakes.vendor_archives import LIBRARIES, LIBRARY, TREE, archive_of, pin_of, sha256

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat, Publisher, WrongHash
+from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat, ArchivePin, Publisher, WrongHash
 from envbuilder.core import units
 from envbuilder.core.errors import LicenseNotAccepted, SourceUnreachable, VerificationFailed
 from envbuilder.core.http.retries import Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.image.vendor.publishers import Publishers
-from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.oci.store import Store
 from tests.fakes.publisher import Publisher as Server

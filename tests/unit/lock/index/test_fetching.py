@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -16,15 +16,15 @@ from envbuilder.core.http.web import Web
 from envbuilder.lock.index.fetching import fetch, fetch_into, length_of
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.oci.store import Store
+from tests.fakes.loopback_server import LoopbackServer
 
 WEB = Web({})
 CONTENT = bytes(range(256)) * 20_000
 
 
-class Server(ThreadingHTTPServer):
+class Server(LoopbackServer):
     """Serves `CONTENT`; `cuts` connections break in the middle, and ranges can be unknown to it."""
 
-    daemon_threads = True
     cuts = 0
     ranges = True
     status = 200

@@ -26,7 +26,7 @@ class Container:
 
 
 def resolve(container: Container) -> tuple[OsPackagePin, ...]:
-    return AptResolver(run=container).resolve("base", ("git",), "")
+    return AptResolver(run=container).resolve("base", ("git",))
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_a_failure_of_apt_is_told_apart_and_quoted(told: str, error: type[Except
 def test_apt_runs_as_root_in_the_base_with_the_network_and_settings_of_the_host() -> None:
     container = Container()
     resolver = AptResolver(run=container, ca_bundle=b"pem", proxies=(("http_proxy", "http://proxy.example"),))
-    resolver.resolve("base", ("git", "curl=1"), "deb http://mirror.example/debian bookworm main\n")
+    resolver.resolve("base", ("git", "curl=1"))
     (request,) = container.asked
     assert (request.image, request.user, request.network) == ("base", "root", "host")
     assert request.env == (("WANTED", "git curl=1"), ("http_proxy", "http://proxy.example"))
-    assert [content for _, content in request.files] == [b"deb http://mirror.example/debian bookworm main\n", b"pem"]
+    assert [content for _, content in request.files] == [b"pem"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tarfile
-import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,10 @@ from envbuilder.oci.layout.enroot import start_files
 from envbuilder.oci.layout.squashfs import write_squashfs
 from envbuilder.oci.runtime.unconfined import Unconfined
 from envbuilder.oci.store import Store
+from tests.fakes.scripts import python_script
 from tests.unit.oci.layout.images import file, image
 
+Here = Callable[[], Unconfined]
 CONFIG = {
     "Env": ["PATH=/bin", "WORD=two words"],
     "Entrypoint": ["/bin/run it"],
@@ -27,9 +28,11 @@ CONFIG = {
 }
 
 
-def here() -> Unconfined:
+@pytest.fixture
+def here(tmp_path_factory: pytest.TempPathFactory) -> Here:
     """The program of a test needs the interpreter of the tests, which no sandbox has."""
-    return Unconfined(work=Path(tempfile.gettempdir(), "envbuilder-tests"))
+    work = tmp_path_factory.mktemp("work")
+    return lambda: Unconfined(work=work)
 
 
 @pytest.fixture
@@ -41,7 +44,7 @@ def program(folder: Path, text: str) -> str:
     """A mksquashfs that is this script; gives the search path."""
     path = folder / "bin" / "mksquashfs"
     path.parent.mkdir()
-    path.write_text(f"#!{sys.executable}\nimport shutil, sys\n{text}\n")
+    path.write_text(python_script(f"import shutil, sys\n{text}\n"))
     path.chmod(0o755)
     return str(path.parent)
 
@@ -49,7 +52,9 @@ def program(folder: Path, text: str) -> str:
 KEEPS = "shutil.copyfileobj(sys.stdin.buffer, open(sys.argv[2], 'wb'))"
 
 
-def test_the_flat_tar_goes_in_with_what_starts_it(made: AssembledImage, store: Store, tmp_path: Path) -> None:
+def test_the_flat_tar_goes_in_with_what_starts_it(
+    made: AssembledImage, store: Store, here: Here, tmp_path: Path
+) -> None:
     out = tmp_path / "x.sqsh"
     write_squashfs(made, store, out, epoch=77, search_path=program(tmp_path, KEEPS), sandbox=here)
     with tarfile.open(out) as tar:
@@ -61,7 +66,9 @@ def test_the_flat_tar_goes_in_with_what_starts_it(made: AssembledImage, store: S
     assert text["etc/rc"] != "older"
 
 
-def test_the_times_and_the_compression_are_given(made: AssembledImage, store: Store, tmp_path: Path) -> None:
+def test_the_times_and_the_compression_are_given(
+    made: AssembledImage, store: Store, here: Here, tmp_path: Path
+) -> None:
     keeps_command = f"{KEEPS}; open(sys.argv[2], 'w').write(' '.join(sys.argv[3:]))"
     out = tmp_path / "x.sqsh"
     write_squashfs(made, store, out, epoch=77, search_path=program(tmp_path, keeps_command), sandbox=here)
@@ -70,7 +77,9 @@ def test_the_times_and_the_compression_are_given(made: AssembledImage, store: St
         assert wanted in said
 
 
-def test_no_program_is_said_with_what_to_install(made: AssembledImage, store: Store, tmp_path: Path) -> None:
+def test_no_program_is_said_with_what_to_install(
+    made: AssembledImage, store: Store, here: Here, tmp_path: Path
+) -> None:
     with pytest.raises(ToolMissing) as caught:
         write_squashfs(made, store, tmp_path / "x.sqsh", epoch=0, search_path=str(tmp_path), sandbox=here)
     assert "squashfs-tools" in caught.value.hint
@@ -85,7 +94,7 @@ def test_no_program_is_said_with_what_to_install(made: AssembledImage, store: St
     ],
 )
 def test_a_program_that_fails_leaves_nothing(
-    text: str, error: type[Exception], message: str, made: AssembledImage, store: Store, tmp_path: Path
+    text: str, error: type[Exception], message: str, made: AssembledImage, store: Store, here: Here, tmp_path: Path
 ) -> None:
     out = tmp_path / "out" / "x.sqsh"
     out.parent.mkdir()

@@ -19,7 +19,7 @@ from envbuilder.core.errors import SourceUnreachable, ToolMissing, VerificationF
 from envbuilder.core.http.credentials import Logins, with_login
 from envbuilder.core.http.retries import Pacing
 from envbuilder.core.http.web import Web
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.distributions import DEBIAN, UBUNTU, Distribution
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.rollback import SeenReleases
@@ -44,7 +44,7 @@ class Mirror:
     Attributes:
         folder: It and the one of security updates.
         now: What the clock says.
-        allow_expired: See `DebianArchive`.
+        allow_expired: See `DebArchive`.
         notices: What was said.
         pauses: Seconds that were waited.
     """
@@ -98,11 +98,11 @@ class Mirror:
         self.publish("bookworm-updates", date=date)
         self.publish("bookworm-security", root="debian-security", date=date)
 
-    def archive(self, *roots: str, distribution: Distribution = DEBIAN) -> DebianArchive:
+    def archive(self, *roots: str, distribution: Distribution = DEBIAN) -> DebArchive:
         """How we see it, or the archives in some directories of it."""
         keyring = self.folder / "keys.gpg"
         keyring.write_bytes(KEY.public)
-        return DebianArchive(
+        return DebArchive(
             mirrors=tuple(f"file://{self.folder}/{root}" for root in roots or (distribution.kind.value,)),
             distribution=distribution,
             store=Store(folder=self.folder / "store"),
@@ -331,7 +331,7 @@ def test_a_suite_that_is_not_there_is_said_at_once(mirror: Mirror) -> None:
 )
 def test_an_address_that_is_none_is_refused_without_its_credentials(mirror: Mirror, address: str) -> None:
     known = mirror.archive()
-    archive = DebianArchive(mirrors=(address,), store=known.store, web=Web({}), seen=known.seen, keyring=known.keyring)
+    archive = DebArchive(mirrors=(address,), store=known.store, web=Web({}), seen=known.seen, keyring=known.keyring)
     with pytest.raises(SourceUnreachable, match="is no address of a package archive") as caught:
         archive.index("bookworm", ("main",))
     assert "secret" not in f"{caught.value} {caught.value.hint}"
@@ -417,7 +417,7 @@ def test_a_list_may_consist_of_several_streams(mirror: Mirror) -> None:
 MOVED = ("old/debian", "old/debian-security")
 
 
-def moved(mirror: Mirror, *, key: Key = KEY) -> DebianArchive:
+def moved(mirror: Mirror, *, key: Key = KEY) -> DebArchive:
     """A mirror without bookworm, and an archive of old suites that has it."""
     mirror.publish("trixie")
     mirror.publish("bookworm", paragraph("toy"), root=MOVED[0], key=key)

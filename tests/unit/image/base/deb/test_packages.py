@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.base.deb.packages import PackageIndex, Wanted, clauses
+from envbuilder.image.base.deb.packages import PackageIndex, Relationship, clauses
 
 
 def paragraph(name: str, version: str = "1.0", **fields: str) -> str:
@@ -32,7 +32,7 @@ def test_a_package_has_what_its_paragraph_says() -> None:
     assert [[str(each) for each in clause] for clause in found.depends] == [
         ["libc6 (>= 2.36)"], ["a", "b (<< 3)"], ["c"],
     ]  # fmt: skip
-    assert found.provides == (Wanted(name="play", relation="=", version="2"),)
+    assert found.provides == (Relationship(name="play", relation="=", version="2"),)
     assert [str(each) for each in found.conflicts] == ["old", "older (<< 1)"]
     assert (found.file, found.size, found.sha256) == ("pool/toy_2:1.0-1.deb", 5, f"{3:064x}")
 
@@ -80,8 +80,8 @@ def test_essential_packages_are_named_once() -> None:
 
 def test_what_is_no_clause_is_left_out() -> None:
     assert clauses("") == ()
-    assert clauses("a, , ${misc:Depends}") == ((Wanted(name="a"),),)
-    assert clauses("a [amd64]") == ((Wanted(name="a"),),)
+    assert clauses("a, , ${misc:Depends}") == ((Relationship(name="a"),),)
+    assert clauses("a [amd64]") == ((Relationship(name="a"),),)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.base.deb.distributions import Place
+from envbuilder.image.base.deb.distributions import SuiteLocation
 from envbuilder.image.base.deb.release import ListedFile, Release, parse_release
 
 SHA = "0123456789abcdef" * 4
@@ -19,8 +19,8 @@ TEXT = (
 )
 
 
-def suite(name: str) -> Place:
-    return Place(directory=name, codename=name)
+def suite(name: str) -> SuiteLocation:
+    return SuiteLocation(directory=name, codename=name)
 
 
 def release(text: str = TEXT) -> Release:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from envbuilder.core.versions import Release
-from envbuilder.image.base.python_programs import is_of_system, needed_glibc, python_programs
+from envbuilder.image.base.available_pythons import is_of_system, needed_glibc, python_programs
 from envbuilder.image.base.python_survey import Survey
 
 SERIES = f"{sys.version_info[0]}.{sys.version_info[1]}"

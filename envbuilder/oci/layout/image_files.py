@@ -16,8 +16,8 @@ from envbuilder.oci.tar.members import opened_at
 _LINKS = 8
 
 
-class Place(Protocol):
-    """A container of files."""
+class ImageFiles(Protocol):
+    """Files of an image, by name."""
 
     def has(self, name: str) -> bool:
         """Return True if there is a file with this name."""
@@ -35,12 +35,12 @@ class Folder:
     path: Path
 
     def has(self, name: str) -> bool:
-        """See `Place.has`."""
+        """See `ImageFiles.has`."""
         outside = name.startswith("/") or ".." in name.split("/")
         return not outside and (self.path / name).is_file()
 
     def open(self, name: str) -> BinaryIO:
-        """See `Place.open`."""
+        """See `ImageFiles.open`."""
         return (self.path / name).open("rb")
 
 
@@ -57,17 +57,17 @@ class Tar:
     files: Mapping[str, tuple[int, int]]
 
     def has(self, name: str) -> bool:
-        """See `Place.has`."""
+        """See `ImageFiles.has`."""
         return name in self.files
 
     def open(self, name: str) -> BinaryIO:
-        """See `Place.open`."""
+        """See `ImageFiles.open`."""
         offset, size = self.files[name]
         return cast("BinaryIO", io.BufferedReader(_Part(opened_at(self.path, offset), size)))
 
 
-def place_of(path: Path) -> Place:
-    """Return the container at a path.
+def image_files(path: Path) -> ImageFiles:
+    """Return the files of a directory or tar.
 
     Raises:
         UsageError: It is neither a directory nor an uncompressed tar.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.environments import BaseKind
-from envbuilder.lock.resolve.apt_mirrors import apt_sources, host_mirror
+from envbuilder.wiring.mirrors import host_mirror
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,6 @@ def test_a_host_without_a_debian_archive_has_none(texts: list[str]) -> None:
 def test_the_first_file_with_an_archive_counts() -> None:
     texts = ["# nothing\n", "URIs: http://one.example/debian\n", "deb http://two.example/debian bookworm main\n"]
     assert host_mirror(texts, BaseKind.DEBIAN) == "http://one.example/debian"
-
-
-def test_what_is_written_for_a_base_has_its_suite_and_updates() -> None:
-    text = apt_sources("http://mirror.example/debian", "bookworm", ("main", "contrib"))
-    assert text == (
-        "deb http://mirror.example/debian bookworm main contrib\n"
-        "deb http://mirror.example/debian bookworm-updates main contrib\n"
-    )
-    assert host_mirror([text], BaseKind.DEBIAN) == "http://mirror.example/debian"
 
 
 def test_the_archive_of_ubuntu_is_another_one() -> None:

@@ -14,13 +14,12 @@ from envbuilder.catalog.environments import BaseKind, BaseSystem
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.http.origins import without_login
 from envbuilder.core.units import size
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.distributions import Distribution
 from envbuilder.image.base.deb.fetching import FailedPackage, fetch_package
 from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.tree import added_tree, base_tree
-from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.locations import OsPackages
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
@@ -46,7 +45,7 @@ def no_archive(subject: str, distribution: Distribution, error: type[SourceUnrea
 
 
 @dataclass(frozen=True, kw_only=True)
-class DebianTrees:
+class DebTrees:
     """Trees of .deb packages, kept in a store.
 
     Attributes:
@@ -59,13 +58,13 @@ class DebianTrees:
     """
 
     store: Store
-    trees: DebianStore
-    archives: Mapping[BaseKind, DebianArchive]
+    trees: TreeStore
+    archives: Mapping[BaseKind, DebArchive]
     work: Path
     progress: Callable[[str], None]
     offline: bool = False
 
-    def unpack(self, system: BaseSystem) -> DebianTree:
+    def unpack(self, system: BaseSystem) -> DebTree:
         """Make a tree of the newest packages of a suite, without root, scripts or other programs.
 
         Raises:
@@ -78,12 +77,12 @@ class DebianTrees:
         made = self._tree(system.kind, system.id, pins, frozenset())
         return self.trees.put(replace(made, suite=system.suite, missing=index.missing))
 
-    def keep(self, kind: BaseKind, tree: DebianTree, allowed: frozenset[str]) -> DebianTree:
+    def keep(self, kind: BaseKind, tree: DebTree, allowed: frozenset[str]) -> DebTree:
         """Return a tree of the same packages in which some programs keep their set-user-ID and set-group-ID bits."""
         made = replace(self._tree(kind, tree.id, tree.packages, allowed), suite=tree.suite)
         return self.trees.put(replace(made, missing=tree.missing), current=False)
 
-    def provide(self, lock: Lock) -> DebianTree:
+    def provide(self, lock: Lock) -> DebTree:
         """Return the tree of a lock: from the store, from a bundle, or made again from its packages.
 
         Raises:
@@ -163,7 +162,7 @@ class DebianTrees:
                 self.progress(f"{count} of them from {without_login(mirror)}, as earlier archives lack them")
         return tuple(each for each in answers if isinstance(each, FailedPackage))
 
-    def _tree(self, kind: BaseKind, base: str, pins: Sequence[OsPackagePin], allowed: frozenset[str]) -> DebianTree:
+    def _tree(self, kind: BaseKind, base: str, pins: Sequence[OsPackagePin], allowed: frozenset[str]) -> DebTree:
         self.fetch(kind, pins)
         with tempfile.TemporaryDirectory(dir=self._work_directory(), prefix="debs-") as work:
             tree = base_tree(self._files(pins), epoch=EPOCH, work=Path(work), allowed=allowed)
@@ -171,7 +170,7 @@ class DebianTrees:
             self.trees.folder.mkdir(parents=True, exist_ok=True)
             target = self.trees.folder / f".{base}-{os.getpid()}.tar"
             written = write(tree.members, target)
-        return DebianTree(
+        return DebTree(
             id=base,
             path=written.path,
             digest=f"sha256:{written.sha256}",
@@ -190,9 +189,9 @@ class DebianTrees:
     def _files(self, pins: Sequence[OsPackagePin]) -> list[tuple[OsPackagePin, Path]]:
         return [(pin, self.store.verified(f"sha256:{pin.sha256}")) for pin in pins]
 
-    def _kept(self, pin: BasePin) -> DebianTree:
+    def _kept(self, pin: BasePin) -> DebTree:
         path = self.store.verified(pin.digest)
-        return DebianTree(
+        return DebTree(
             id=pin.id,
             path=path,
             digest=pin.digest,
@@ -205,7 +204,7 @@ class DebianTrees:
         self.work.mkdir(parents=True, exist_ok=True)
         return self.work
 
-    def _reachable(self, kind: BaseKind) -> DebianArchive:
+    def _reachable(self, kind: BaseKind) -> DebArchive:
         """Return the archives of a distribution, if they may be used.
 
         Raises:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
-from envbuilder.catalog.load.evidence import Proof, dump_proof, read_proof
+from envbuilder.catalog.load.environments import Proof, dump_proof, read_proof
 from envbuilder.core.errors import InvalidInput
 from tests.unit.catalog.load.proofs import EVIDENCE, UNPROVEN
 from tests.unit.catalog.test_evidence import EACH

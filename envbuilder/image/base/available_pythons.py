@@ -1,4 +1,4 @@
-"""Where the Python programs of this machine are, by name: nothing is run."""
+"""Interpreters that a build here could use: programs of this machine and archives of the cache. None is run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from envbuilder.catalog.buildable import PackedPython
+from envbuilder.core import structure
+from envbuilder.core.files import read_json
 from envbuilder.core.versions import Release
+from envbuilder.image.base.file_store import FileStore
 
 _GLIBC = re.compile(rb"\0GLIBC_([0-9]+(?:\.[0-9]+)+)(?=\0)")
 """Name of a symbol version in the string table of an ELF file."""
@@ -71,3 +75,21 @@ def _path(environ: Mapping[str, str]) -> Iterator[Path]:
     for text in (*environ.get("PATH", "").split(":"), "/usr/local/bin", "/usr/bin"):
         if text.startswith("/") and Path(text).name != "shims":
             yield Path(text)
+
+
+NOTE = ".interpreter.json"
+"""Beside an archive: its version and glibc, which take about a second to read from it. Written by `keep_archive`."""
+
+
+def packed_pythons(store: FileStore) -> tuple[PackedPython, ...]:
+    """Return the interpreters of the archives in a store that run on their own, sorted by file name."""
+    notes = [noted(path) for path in store.named("cpython-*.tar.gz")]
+    return tuple(note for note in notes if note is not None)
+
+
+def noted(archive: Path) -> PackedPython | None:
+    """Return what is noted beside an archive; None if nothing is, or it cannot be read."""
+    try:
+        return structure.load(PackedPython, read_json(archive.parent / NOTE))
+    except (OSError, ValueError):
+        return None

@@ -12,18 +12,20 @@ import pytest
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.web import Web
-from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.distributions import UBUNTU
+from envbuilder.image.base.deb.resolver import MINIMAL
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
-from envbuilder.image.base.debian_trees import DebianTrees
-from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.deb_trees import DebTrees
+from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
-from tests.fakes.catalogs import good_lock
+from tests.fakes.catalogs import good_lock, real_catalog
 from tests.unit.image.base.deb.debs import deb
+from tests.unit.image.base.deb.test_archive import Mirror
+from tests.unit.image.base.deb.test_packages import paragraph
 
 UNKNOWN = f"sha256:{'0' * 64}"
 
@@ -34,11 +36,11 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.said: list[str] = []
         store = Store(folder=folder / "store")
-        self.trees = DebianTrees(
+        self.trees = DebTrees(
             store=store,
-            trees=DebianStore(folder / "bases"),
+            trees=TreeStore(folder / "bases"),
             archives={
-                BaseKind.DEBIAN: DebianArchive(
+                BaseKind.DEBIAN: DebArchive(
                     mirrors=(), store=store, web=Web({}), seen=SeenReleases(folder / "seen"), keyring=Keyring()
                 )
             },
@@ -53,7 +55,7 @@ class Machine:
         base = BasePin(id="debian-bookworm", kind=BaseKind.DEBIAN, image="", digest=digest, packages=(self.login,))
         return replace(good_lock(), base=base, os_packages=(self.sudo,), allow=allow)
 
-    def current(self) -> DebianTree:
+    def current(self) -> DebTree:
         """The tree that specs get which allow nothing."""
         with pytest.raises(VerificationFailed) as refused:
             self.trees.provide(self.lock(UNKNOWN))
@@ -119,16 +121,14 @@ def test_os_packages_that_lose_rights_are_named_with_the_field_that_keeps_them(
     assert not any("/usr/bin/sudo" in sentence for sentence in here.said)
 
 
-def from_archive(folder: Path, *mirrors: str, offline: bool = False) -> DebianTrees:
+def from_archive(folder: Path, *mirrors: str, offline: bool = False) -> DebTrees:
     """A machine with an empty store, which reaches an archive."""
     store = Store(folder=folder / "store")
-    return DebianTrees(
+    return DebTrees(
         store=store,
-        trees=DebianStore(folder / "bases"),
+        trees=TreeStore(folder / "bases"),
         archives={
-            BaseKind.DEBIAN: DebianArchive(
-                mirrors=mirrors, store=store, web=Web({}), seen=SeenReleases(folder / "seen")
-            )
+            BaseKind.DEBIAN: DebArchive(mirrors=mirrors, store=store, web=Web({}), seen=SeenReleases(folder / "seen"))
         },
         work=folder / "work",
         progress=lambda _: None,
@@ -209,3 +209,46 @@ def test_a_base_of_ubuntu_is_made_from_the_archive_of_ubuntu(tmp_path: Path) -> 
         trees.provide(replace(good_lock(), base=base))
     with pytest.raises(SourceUnreachable, match="a base of Debian packages needs an archive of Debian"):
         from_archive(tmp_path / "empty").provide(replace(good_lock(), base=replace(base, kind=BaseKind.DEBIAN)))
+
+
+SYSTEM = next(each for each in real_catalog().bases if each.id == "debian-bookworm")
+INSTALLED = (*MINIMAL, *SYSTEM.packages)
+
+
+def suite(folder: Path) -> Mirror:
+    """A signed archive of Debian with the packages of a base and a program that needs a library."""
+    mirror = Mirror(folder=folder)
+    (folder / "debian" / "pool").mkdir(parents=True)
+    paragraphs = []
+    scripts = {"ca-certificates": {"postinst": b"#!/bin/sh\n"}}
+    further = {"tool": {"Depends": "libtool"}, "libtool": {}}
+    for name in dict.fromkeys((*INSTALLED, *further)):
+        pin, path = deb(folder / "debian" / "pool", name, {f"opt/{name}": b"x"}, control=scripts.get(name))
+        content = path.read_bytes()
+        fields = {"Filename": pin.file, "Size": str(len(content)), "SHA256": sha256(content).hexdigest()}
+        paragraphs.append(paragraph(name, **fields, **further.get(name, {})))
+    mirror.complete(*paragraphs)
+    return mirror
+
+
+def test_a_base_is_made_of_the_newest_packages_of_a_suite_and_kept(tmp_path: Path) -> None:
+    said: list[str] = []
+    archives = {BaseKind.DEBIAN: suite(tmp_path).archive()}
+    trees = replace(from_archive(tmp_path), archives=archives, progress=said.append)
+    made = trees.unpack(SYSTEM)
+    assert (made.id, made.suite, made.missing) == ("debian-bookworm", "bookworm", ())
+    assert {pin.name for pin in made.packages} == set(INSTALLED)
+    assert {member.path for member in of_tar(made.path)} >= {f"opt/{name}" for name in INSTALLED}
+    assert trees.trees.current("debian-bookworm") == made
+    assert "unpacked without running the scripts of 1 packages: ca-certificates" in said
+
+
+def test_own_packages_are_those_that_the_base_lacks(tmp_path: Path) -> None:
+    trees = replace(from_archive(tmp_path), archives={BaseKind.DEBIAN: suite(tmp_path).archive()})
+    base = trees.unpack(SYSTEM)
+    found = trees.resolve(SYSTEM, ["tool", "python3"], base.packages)
+    assert [pin.name for pin in found.pins] == ["libtool", "tool"]
+    lock = replace(good_lock(), base=replace(good_lock().base, id=base.id), os_packages=found.pins)
+    added = {member.path for member in trees.added(lock, of_tar(base.path))}
+    assert {"opt/tool", "opt/libtool"} <= added
+    assert trees.added(replace(lock, os_packages=()), of_tar(base.path)) == ()
