@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -56,6 +57,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     selection = checked(selection, push=options.push)
     if signer and not options.push:
         raise UsageError("--sign requires --push: signatures are stored in a registry", hint="add --push")
+    sources = replace(sources, layer_caches=options.cache_from)
     here = command_settings()
     key = opened_key(signer, here) if signer else None
     catalog = load_catalog(here.matrices)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.options import grouped, tensorflow_option
+from envbuilder.cli.options import LAYER_CACHE, cache_from_option, grouped, tensorflow_option
 from envbuilder.image.builder import BuildOptions
 from envbuilder.image.builds import Builder
 from envbuilder.oci.images import LayerFormat
@@ -70,6 +70,14 @@ build_options = grouped(
     ),
     click.option(
         "--offline", is_flag=True, help="assemble: use only the cache directory and --bundle; download nothing."
+    ),
+    cache_from_option,
+    click.option(
+        "--cache-to",
+        type=LAYER_CACHE,
+        metavar="REGISTRY/REPOSITORY",
+        default="",
+        help="assemble: add the layers made here to this layer cache.",
     ),
 )
 """Options of the build; the command receives `BuildOptions`."""

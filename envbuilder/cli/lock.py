@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.lock_image_digests import with_image
-from envbuilder.cli.options import host_builds_option, source_options
+from envbuilder.cli.options import cache_from_option, host_builds_option, source_options
 from envbuilder.cli.output.lock_changes import change_document, print_changes
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.core.errors import NoUsableBase, UsageError
@@ -43,6 +44,7 @@ from envbuilder.wiring.unpinned import unpinned_lock
 )
 @click.option("--as-of", metavar="DAY", help="With --upgrade: ignore files uploaded after DAY.")
 @click.option("--no-image", is_flag=True, help="Omit the digests of the image; fetch metadata only.")
+@cache_from_option
 @host_builds_option
 @source_options
 @json_option
@@ -50,6 +52,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     file: Path,
     output: Path | None,
     as_of: str | None,
+    cache_from: tuple[str, ...],
     sources: Sources,
     *,
     upgrade: bool,
@@ -66,7 +69,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)
-    spec = with_sources(load_spec(file), sources)
+    spec = with_sources(load_spec(file), replace(sources, layer_caches=cache_from))
     target = output or file.with_suffix(".lock")
     day = _day(as_of, upgrade=upgrade)
     if only_check:

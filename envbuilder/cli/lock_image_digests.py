@@ -14,6 +14,7 @@ from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, assembly_context
+from envbuilder.wiring.layer_caches import layer_cache
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import accepts_nvidia_eula
 
@@ -44,7 +45,7 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
     }
     add_archives(session, sources)
     with watched(session.settings, "lock-image") as (listener, _):
-        context = assembly_context(session, sources)
+        context = replace(assembly_context(session, sources), cache=layer_cache(session, sources))
         # Only for this lock: statements of a lock about a layer are not trusted for other images.
         records = context.records
         remembered = replace(records, shipped=lambda key: known.get(key) or records.shipped(key))

@@ -16,7 +16,7 @@ from envbuilder.core.references import registry_address, registry_repository
 from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
 from envbuilder.lock.publisher_places import parse_publisher
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.spec_values import Sources, layer_caches
 from envbuilder.wiring.settings import HOST_BUILDS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,6 +52,7 @@ _PYTHON = _Parsed("version", Release)
 _REGISTRY = _Parsed("registry", lambda text: registry_address(text) if text else "")
 _PLACE = _Parsed("publisher", parse_publisher)
 REPOSITORY = _Parsed("repository", registry_repository)
+LAYER_CACHE = _Parsed("repository", lambda text: layer_caches(text)[0] if text else "")
 
 
 def tensorflow_option(command: F) -> F:
@@ -61,6 +62,18 @@ def tensorflow_option(command: F) -> F:
         type=_RELEASE,
         metavar="VERSION",
         help="Other patch release of the environment; `show ENV` lists them.",
+    )(command)
+
+
+def cache_from_option(command: F) -> F:
+    """Add `--cache-from REGISTRY/REPOSITORY`, which may be repeated."""
+    return click.option(
+        "--cache-from",
+        type=LAYER_CACHE,
+        metavar="REGISTRY/REPOSITORY",
+        multiple=True,
+        help="Take layers that others made from here; its statements are believed. Repeatable. "
+        "Default: `sources.layer_cache` of the spec, else ENVBUILDER_LAYER_CACHE.",
     )(command)
 
 

@@ -12,16 +12,16 @@ from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.base.provided_libraries import PACKAGES, provided
 from envbuilder.image.builds import BuildStep
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.layers.build_state import Draft, draft
+from envbuilder.image.layers.build_state import Draft, Elsewhere, draft
 from envbuilder.image.layers.compression import packer_of
 from envbuilder.image.layers.image_documents import image_of, pin_of
 from envbuilder.image.layers.make import clashes_between_packages
-from envbuilder.image.layers.ports import AssemblyContext
+from envbuilder.image.layers.ports import AssemblyContext, LayerPushes
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.layers.schedule import Fetching, Journal, Making
-from envbuilder.image.plan.plan import Plan
+from envbuilder.image.plan.plan import LayerKind, Plan
 from envbuilder.lock.lock import Lock
-from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
+from envbuilder.oci.images import AssembledImage, ImageLayerPin, LayerFormat
 
 _FROM_OUTSIDE = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1", "ld-linux-x86-64.so.2")
 """The driver provides these when a container starts; the last one is the loader itself."""
@@ -34,9 +34,10 @@ class Assembled:
     Attributes:
         lock: Its lock, which now contains the digests of the image.
         plan: The plan that was followed.
-        image: The image; its layers are in the store.
+        image: The image; its layers are in the store, except those that its registries held.
         made: Ids of the layers that were made by this run; the others were in the store.
         notes: Messages for the user: paths that two distributions contain, missing libraries.
+        is_confirmed: False if the digest of a layer is only a statement of a layer cache.
     """
 
     lock: Lock
@@ -44,6 +45,7 @@ class Assembled:
     image: AssembledImage
     made: frozenset[str]
     notes: tuple[str, ...]
+    is_confirmed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +65,15 @@ class Assembly:
     seconds: float
 
 
-def assemble(
+def assemble(  # noqa: PLR0913  three are options
     locks: Sequence[Lock],
     layer_format: LayerFormat,
     context: AssemblyContext,
     listener: Listener,
     *,
     digests_only: bool = False,
+    pushes: Sequence[LayerPushes] = (),
+    whole: bool = True,
 ) -> Assembly:
     """Assemble the images of some locks; a layer that several of them share is made once.
 
@@ -80,9 +84,12 @@ def assemble(
         listener: Receives progress events.
         digests_only: Make only layers whose digests are unknown: afterwards the digests are right, and layers may be
             missing in the store.
+        pushes: Where each image is pushed to while it is made, in the order of the locks; empty for nowhere.
+        whole: All layers have to be in the store afterwards; otherwise those that the registries of an image hold are
+            neither fetched nor made.
 
     Raises:
-        SourceUnreachable: A file is unavailable.
+        SourceUnreachable: A file is unavailable; or a registry does not respond, or refuses.
         VerificationFailed: A file does not match its digest in a lock, or a library that the image needs is missing.
         BuildFailed: A source distribution cannot be built.
         ToolFailed: The image's interpreter cannot be run here.
@@ -93,22 +100,35 @@ def assemble(
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=context.work, prefix="assemble-")))
         journal = Journal(listener=listener, clock=context.clock)
-        drafts = [draft(lock, layer_format, context, work, digests_only=digests_only) for lock in locks]
+        targets: Sequence[LayerPushes | None] = pushes or [None] * len(locks)
+        drafts = [
+            draft(lock, layer_format, context, work, _elsewhere(target, digests_only=digests_only, whole=whole))
+            for lock, target in zip(locks, targets, strict=True)
+        ]
         fetching = Fetching(context=context, journal=journal, stack=stack)
         making = Making(context=context, journal=journal, fetching=fetching, stack=stack)
+        for each in drafts:
+            fetching.pull(each, layer_format)
         archives = [pin for each in drafts for pin in each.archives(context.store)]
         packages = [pin for each in drafts for pin in each.missing(context.store)]
         fetching.order(packages, context.archives.missing(archives), drafts)
-        for each in drafts:
-            if not digests_only:
-                fetching.order_base(each)
+        for each, target in zip(drafts, targets, strict=True):
+            fetching.order_base(each)
             making.order(each, layer_format)
-        images = tuple(_finished(each, making, layer_format, context) for each in drafts)
+            making.order_sends(each, layer_format, target)
+        making.settle()
+        images = tuple(_finished(each, making, layer_format) for each in drafts)
         fetching.close()
     return Assembly(images=images, fetched=fetching.bytes, steps=journal.steps(), seconds=context.clock() - started)
 
 
-def _finished(done: Draft, making: Making, layer_format: LayerFormat, context: AssemblyContext) -> Assembled:
+def _elsewhere(pushes: LayerPushes | None, *, digests_only: bool, whole: bool) -> Elsewhere:
+    if digests_only:
+        return lambda layers: frozenset(layer.digest for layer in layers)
+    return pushes.held if pushes and not whole else lambda _layers: frozenset()
+
+
+def _finished(done: Draft, making: Making, layer_format: LayerFormat) -> Assembled:
     pins = list(done.in_base)
     records = []
     made = set()
@@ -118,22 +138,28 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat, context: A
             record = making.records[key].result()
             made.add(layer.id)
         else:
-            record = context.records.layer(key) or LayerRecord(packed=done.known[layer.id])
+            record = done.known[layer.id]
         records.append(record)
         packed = record.packed
-        blob = Descriptor(media_type=layer_format.media_type, digest=packed.digest, size=packed.size)
-        pins.append(ImageLayerPin(id=layer.id, key=key, diff_id=packed.diff_id, blob=blob, contents=packed.contents))
+        pins.append(
+            ImageLayerPin(
+                id=layer.id, key=key, diff_id=packed.diff_id, blob=packed.blob(layer_format), contents=packed.contents
+            )
+        )
     image = image_of(done.plan, pins, done.ingredients.base.config, packer=packer_of(layer_format))
     _compare(done.lock, image, layer_format)
     clashes = clashes_between_packages(done.plan, done.ingredients)
     notes = tuple(dict.fromkeys((*clashes, *(note for record in records for note in record.notes))))
-    missing = _missing_libraries(records, done) if made or done.lock.image is None else ()
+    # Of layers that only the lock knows, the libraries are unknown; they were compared when it was written.
+    is_compared = done.lock.image is not None and (not made or bool(done.unrecorded - made))
+    missing = () if is_compared else _missing_libraries(records, done)
     return Assembled(
         lock=replace(done.lock, image=pin_of(image, layer_format)),
         plan=done.plan,
         image=image,
         made=frozenset(made),
         notes=(*notes, *missing),
+        is_confirmed=not done.cached - made,
     )
 
 
@@ -159,7 +185,11 @@ def _missing_libraries(records: Sequence[LayerRecord], done: Draft) -> tuple[str
     Raises:
         VerificationFailed: Some of them belong to known OS packages that the spec does not request.
     """
-    here = provided(done.ingredients.base.members()) | {name for record in records for name in record.brings}
+    here = {name for record in records for name in record.brings}
+    if not any(
+        layer.kind is LayerKind.BASE and record.brings for layer, record in zip(done.layers, records, strict=True)
+    ):
+        here |= provided(done.ingredients.base.members())
     missing = sorted({name for record in records for name in record.needs} - here - {*_FROM_OUTSIDE})
     packages = {name: PACKAGES.get(name, "") for name in missing}
     known = {name: package for name, package in packages.items() if package}

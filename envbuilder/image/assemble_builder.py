@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.attest import attest
 from envbuilder.image.builder import BuildOptions, BuildRun, BuiltImage, BuiltLayer, Delivered, ImageRequest
+from envbuilder.image.builds import BuildEvent
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.deliver import Delivery, Destinations
+from envbuilder.image.deliver import Delivery, Destinations, ImagePushes
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import KeptImage, Records
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
+from envbuilder.oci.images import AssembledImage
 
 
 class ContextOfSources(Protocol):
     """Returns what images are assembled with."""
 
-    def __call__(self, sources: Sources, *, jobs: int, offline: bool) -> AssemblyContext:
-        """Return a context that fetches from these sources."""
+    def __call__(self, sources: Sources, options: BuildOptions, names: Sequence[str]) -> AssemblyContext:
+        """Return a context that fetches from these sources; `names` are those of the images."""
         ...
 
 
@@ -34,7 +38,7 @@ class AssembleBuilder:
         context: Returns what images are assembled with.
         delivery: Brings images to their destinations.
         records: Records the images.
-        keep_lock: Receives each lock, with the digests of its image, after delivery.
+        keep_lock: Receives each lock, with the digests of its image, after delivery; not if a layer cache stated one.
     """
 
     context: ContextOfSources
@@ -50,36 +54,73 @@ class AssembleBuilder:
         with self.delivery.store.used():
             for sources in dict.fromkeys(request.sources for request in requests):
                 group = [request for request in requests if request.sources == sources]
-                context = self.context(sources, jobs=options.jobs, offline=options.offline)
-                assembly = assemble([request.lock for request in group], options.layer_format, context, listener)
-                for request, assembled in zip(group, assembly.images, strict=True):
-                    delivered = self._deliver(request, assembled, options, listener)
-                    built[request] = _built(request, assembled, _run(assembly), delivered)
-        for image in built.values():
-            self.keep_lock(image.lock)
+                built |= self._built_together(sources, group, options, listener)
         return tuple(built[request] for request in requests)
 
+    def _built_together(
+        self, sources: Sources, requests: Sequence[ImageRequest], options: BuildOptions, listener: Listener
+    ) -> dict[ImageRequest, BuiltImage]:
+        context = self.context(sources, options, [name for request in requests for name in request.names])
+        told = _one_at_a_time(listener)
+        with ExitStack() as stack:
+            pushes = [
+                stack.enter_context(self.delivery.registry.pushes(request.names if options.push else (), sources, told))
+                for request in requests
+            ]
+            assembly = assemble(
+                [request.lock for request in requests],
+                options.layer_format,
+                context,
+                told,
+                pushes=pushes if options.push else (),
+                whole=options.load or options.output is not None,
+            )
+            built = {
+                request: replace(
+                    _built(request, assembled, assembly, self._deliver(request, assembled, options, each)),
+                    is_here=self._is_here(assembled.image),
+                )
+                for request, assembled, each in zip(requests, assembly.images, pushes, strict=True)
+            }
+        for assembled in assembly.images:
+            if assembled.is_confirmed:
+                self.keep_lock(assembled.lock)
+        return built
+
     def _deliver(
-        self, request: ImageRequest, assembled: Assembled, options: BuildOptions, listener: Listener
+        self, request: ImageRequest, assembled: Assembled, options: BuildOptions, pushes: ImagePushes
     ) -> Delivered:
         image = attest(assembled.lock, assembled.image, options.layer_format)
         for name in request.names:
-            self.records.keep_image(KeptImage(name=name, image=image, lock=digest(assembled.lock)))
+            if self._is_here(image):
+                self.records.keep_image(KeptImage(name=name, image=image, lock=digest(assembled.lock)))
+            else:
+                # An older image must not keep its name.
+                self.records.forget_image(name)
         destinations = Destinations(
             names=request.names,
             output=options.output,
             load=options.load,
-            push=options.push,
             epoch=assembled.lock.epoch,
         )
-        return self.delivery.deliver(image, destinations, listener)
+        return self.delivery.deliver(image, destinations, pushes)
+
+    def _is_here(self, image: AssembledImage) -> bool:
+        return all(self.delivery.store.has(layer.blob.digest) for layer in image.layers)
 
 
-def _run(assembly: Assembly) -> BuildRun:
-    return BuildRun(steps=assembly.steps, seconds=assembly.seconds, downloaded=assembly.fetched)
+def _one_at_a_time(listener: Listener) -> Listener:
+    """Return a listener that layers and uploads may call from several threads."""
+    lock = threading.Lock()
+
+    def listen(event: BuildEvent) -> None:
+        with lock:
+            listener(event)
+
+    return listen
 
 
-def _built(request: ImageRequest, assembled: Assembled, run: BuildRun, delivered: Delivered) -> BuiltImage:
+def _built(request: ImageRequest, assembled: Assembled, assembly: Assembly, delivered: Delivered) -> BuiltImage:
     image = assembled.image
     titles = {layer.id: layer.title for layer in assembled.plan.layers}
     return BuiltImage(
@@ -99,7 +140,7 @@ def _built(request: ImageRequest, assembled: Assembled, run: BuildRun, delivered
             )
             for layer in image.layers
         ),
-        run=run,
+        run=BuildRun(steps=assembly.steps, seconds=assembly.seconds, downloaded=assembly.fetched),
         delivered=delivered,
         notes=assembled.notes,
     )

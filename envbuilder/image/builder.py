@@ -38,6 +38,8 @@ class Feature(StrEnum):
     LOAD = "--load"
     OFFLINE = "--offline"
     BUNDLE = "--bundle"
+    CACHE_FROM = "--cache-from"
+    CACHE_TO = "--cache-to"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,8 @@ class BuildOptions:
         layer_format: Format of assembled layers.
         jobs: Maximum number of layers assembled at once; 0 means one for each processor.
         offline: Refuse to download anything.
+        cache_from: Repositories with layers, as `HOST/NAME`; empty for those of the sources.
+        cache_to: Repository that receives the layers; empty for none.
     """
 
     push: bool = False
@@ -78,11 +82,19 @@ class BuildOptions:
     layer_format: LayerFormat = LayerFormat.GZIP_SPLICED
     jobs: int = 0
     offline: bool = False
+    cache_from: tuple[str, ...] = ()
+    cache_to: str = ""
 
     @property
     def features(self) -> frozenset[Feature]:
         """Features that the engine has to support."""
-        asked = {Feature.OUTPUT: self.output is not None, Feature.LOAD: self.load, Feature.OFFLINE: self.offline}
+        asked = {
+            Feature.OUTPUT: self.output is not None,
+            Feature.LOAD: self.load,
+            Feature.OFFLINE: self.offline,
+            Feature.CACHE_FROM: bool(self.cache_from),
+            Feature.CACHE_TO: bool(self.cache_to),
+        }
         return frozenset(feature for feature, is_asked in asked.items() if is_asked)
 
 
@@ -153,6 +165,7 @@ class BuiltImage:
         run: Steps and duration of the build.
         delivered: Destinations that received it.
         notes: Messages for the user.
+        is_here: False if layers are in the registry only, so that it cannot be run from this machine's cache.
     """
 
     lock: Lock
@@ -164,6 +177,7 @@ class BuiltImage:
     run: BuildRun
     delivered: Delivered
     notes: tuple[str, ...] = ()
+    is_here: bool = True
 
 
 class ImageBuilder(Protocol):

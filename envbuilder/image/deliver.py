@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from envbuilder.core.references import ImageRef
 from envbuilder.image.builder import Delivered
 from envbuilder.image.container_engine import ContainerEngine, Listener
+from envbuilder.image.layers.ports import LayerPushes
+from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.archive import write_archive
 from envbuilder.oci.layout.directory import write_layout
@@ -30,22 +32,31 @@ class Destinations:
         names: `repository:tag` of the image.
         output: A directory (OCI layout), a `.tar` (OCI archive that Docker loads too) or a `.sqsh`; None for none.
         load: Load it into the container engine.
-        push: Push it to the registries of its names.
         epoch: Time stamp for formats that have one.
     """
 
     names: tuple[str, ...]
     output: Path | None = None
     load: bool = False
-    push: bool = False
     epoch: int = 0
+
+
+class ImagePushes(LayerPushes, Protocol):
+    """Pushes of one image to the registries of its names."""
+
+    def finish(self, image: AssembledImage) -> tuple[PushResult, ...]:
+        """Send what the registries still lack, then set the tags; return one result for each name."""
+        ...
 
 
 class ImageRegistry(Protocol):
     """Registries that take images."""
 
-    def push(self, image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:
-        """Send an image to the registry of a reference."""
+    def pushes(self, names: Sequence[str], sources: Sources, listener: Listener) -> AbstractContextManager[ImagePushes]:
+        """Begin to push an image under some names, which may be none; its layers may not be made yet.
+
+        Layers in a layer cache of the sources are mounted where the registry is the same.
+        """
         ...
 
 
@@ -67,8 +78,13 @@ class Delivery:
     search_path: str
     sandbox: Callable[[], Sandbox]
 
-    def deliver(self, image: AssembledImage, wanted: Destinations, listener: Listener) -> Delivered:
+    def deliver(self, image: AssembledImage, wanted: Destinations, pushes: ImagePushes) -> Delivered:
         """Bring an image to all its destinations.
+
+        Args:
+            image: The image; layers that it is only pushed with may be missing from the store.
+            wanted: The destinations.
+            pushes: Its pushes.
 
         Raises:
             EngineError: The engine refuses it.
@@ -80,12 +96,7 @@ class Delivery:
         if wanted.output:
             self._write(image, wanted, wanted.output)
         loaded = self.engine.load_image(image, self.store, wanted.names) if wanted.load else None
-        pushes: Sequence[str] = wanted.names if wanted.push else ()
-        return Delivered(
-            output=wanted.output,
-            loaded=loaded,
-            pushes=tuple(self.registry.push(image, ImageRef.parse(name), listener) for name in pushes),
-        )
+        return Delivered(output=wanted.output, loaded=loaded, pushes=pushes.finish(image))
 
     def _write(self, image: AssembledImage, wanted: Destinations, output: Path) -> None:
         """Write an image to a path, whose suffix says in which form."""

@@ -14,6 +14,7 @@ from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import OwnFile, Sources, Spec
 
 _SHOWN = 5
+_LAYERS = "layers: those that {} has by their keys are not made here, and their content is not compared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class Origins:
         ubuntu: Archives of Ubuntu.
         registry: Registry of the base image; empty for the one in its name.
         mirror: Repository with files that the other sources no longer have; empty for none.
+        layers: Layer caches; empty for none.
         bundle: Bundle that is used before all of these, and its signature; empty without a bundle.
         offline: True if nothing is fetched.
     """
@@ -35,6 +37,7 @@ class Origins:
     ubuntu: str
     registry: str
     mirror: str = ""
+    layers: str = ""
     bundle: str = ""
     offline: bool = False
 
@@ -73,6 +76,8 @@ def trusted_by_spec(spec: Spec, origins: Origins, *, index_is_default: bool) -> 
         said.append(f"registry: {origins.registry}")
     if spec.sources.mirror:
         said.append(f"mirror: {origins.mirror}")
+    if spec.sources.layer_caches:
+        said.append(_LAYERS.format(origins.layers))
     said += [f"archives of {name}: from {place}" for name, place in spec.sources.publishers]
     if spec.sources.accept_nvidia_eula:
         said.append("license: the spec or the command line accepts NVIDIA's license for you")
@@ -115,12 +120,19 @@ class Told:
 
 
 def _sources(lock: Lock, origins: Origins) -> Iterator[str]:
-    if origins.bundle:
-        yield f"bundle: {origins.bundle}"
-        if not origins.offline:
-            archives = origins.archives(lock.base.kind)
-            yield f"files missing from the bundle: from {origins.index} and {archives}, by sha256"
-        return
+    if origins.layers and not origins.offline:
+        yield _LAYERS.format(origins.layers)
+    yield from _bundled(lock, origins) if origins.bundle else _fetched(lock, origins)
+
+
+def _bundled(lock: Lock, origins: Origins) -> Iterator[str]:
+    yield f"bundle: {origins.bundle}"
+    if not origins.offline:
+        archives = origins.archives(lock.base.kind)
+        yield f"files missing from the bundle: from {origins.index} and {archives}, by sha256"
+
+
+def _fetched(lock: Lock, origins: Origins) -> Iterator[str]:
     wheels = len(lock.packages)
     if wheels:
         yield f"packages: {_count(wheels, 'file')} by sha256 from {origins.index}"

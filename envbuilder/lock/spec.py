@@ -64,6 +64,7 @@ def with_sources(spec: Spec, named: Sources) -> Spec:
         ubuntu_allow_expired=named.ubuntu_allow_expired or own.ubuntu_allow_expired,
         index=named.index or own.index,
         python_archives=(*named.python_archives, *own.python_archives),
+        layer_caches=named.layer_caches or own.layer_caches,
         publishers=tuple(sorted({**dict(own.publishers), **dict(named.publishers)}.items())),
         accept_nvidia_eula=named.accept_nvidia_eula or own.accept_nvidia_eula,
     )

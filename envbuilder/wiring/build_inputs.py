@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,10 +39,11 @@ from envbuilder.lock.lock import Lock, PackagePin, ToolName
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.rootfs import unpack
-from envbuilder.oci.registry.push import push
+from envbuilder.oci.registry.push import Push
+from envbuilder.oci.registry.pushes import Pushes
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
-from envbuilder.oci.transfers import PushResult
+from envbuilder.wiring.layer_caches import caches_to_read
 from envbuilder.wiring.mirrors import mirrors
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
@@ -188,14 +190,20 @@ class Registries:
 
     session: Session
 
-    def push(self, image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:
-        """See `ImageRegistry.push`."""
-        records = self.session.records
-        known = records.pushed(reference.repository.partition("/")[0])
+    @contextmanager
+    def pushes(self, names: Sequence[str], sources: Sources, listener: Listener) -> Iterator[Pushes]:
+        """See `ImageRegistry.pushes`."""
+        records, references = self.session.records, [ImageRef.parse(name) for name in names]
+        caches = caches_to_read(self.session.settings, sources)
         with registry_client(self.session.settings)() as client:
-            result = push(client, image, reference, self.session.store, mount_from=known, listener=listener)
-        records.keep_push(reference.repository)
-        return result
+
+            def begin(reference: ImageRef) -> Push:
+                known = (*caches, *records.pushed(reference.repository.partition("/")[0]))
+                return Push(client, reference, self.session.store, mount_from=known, listener=listener)
+
+            yield Pushes(references, begin)
+        for reference in references:
+            records.keep_push(reference.repository)
 
 
 def delivery(session: Session) -> Delivery:

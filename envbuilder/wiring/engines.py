@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from envbuilder.catalog.selection import meant
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import image_name, repository_of
 from envbuilder.image.assemble_builder import AssembleBuilder
-from envbuilder.image.builder import Engine, Feature, ImageBuilder
+from envbuilder.image.builder import BuildOptions, Engine, Feature, ImageBuilder
 from envbuilder.image.docker.image_builder import DockerBuilder
+from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.run import FollowingEngine
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import DockerIngredients, assembly_context, delivery, image_runner
 from envbuilder.wiring.image_names import checked_reference
+from envbuilder.wiring.layer_caches import layer_cache
 from envbuilder.wiring.locks import keep_image
 from envbuilder.wiring.session import Session
 
@@ -51,11 +54,17 @@ def docker_builder(session: Session) -> DockerBuilder:
 
 def _assemble_builder(session: Session) -> AssembleBuilder:
     return AssembleBuilder(
-        context=partial(assembly_context, session),
+        context=partial(_context, session),
         delivery=delivery(session),
         records=session.records,
         keep_lock=partial(keep_image, session),
     )
+
+
+def _context(session: Session, sources: Sources, options: BuildOptions, names: Sequence[str]) -> AssemblyContext:
+    pushed = names if options.push else ()
+    cache = layer_cache(session, sources, write=options.cache_to, pushed=pushed, offline=options.offline)
+    return replace(assembly_context(session, sources, jobs=options.jobs, offline=options.offline), cache=cache)
 
 
 def _docker_answers(session: Session) -> bool:

@@ -14,6 +14,7 @@ from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.wiring.build_inputs import lock_files
+from envbuilder.wiring.layer_caches import caches_to_read
 from envbuilder.wiring.mirrors import mirror_repository, mirrors
 from envbuilder.wiring.session import Session
 
@@ -64,6 +65,7 @@ def _origins(session: Session, sources: Sources, bundle: str = "", *, offline: b
         ubuntu=_archives(session, sources, BaseKind.UBUNTU),
         registry=sources.registry_mirror,
         mirror=mirror_repository(session.settings, sources),
+        layers=" and ".join(caches_to_read(session.settings, sources)),
         bundle=bundle,
         offline=offline,
     )

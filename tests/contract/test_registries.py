@@ -13,8 +13,10 @@ import subprocess
 import tarfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,9 @@ import pytest
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.references import ImageRef
 from envbuilder.image.attest import statements
+from envbuilder.image.layers.layer_writer import Packed
+from envbuilder.image.layers.records import LayerRecord
+from envbuilder.image.layers.registry_cache import RegistryLayerCache
 from envbuilder.image.mirror.artifact import inputs_artifact, inputs_tag
 from envbuilder.image.mirror.file_mirror import RegistryMirror
 from envbuilder.image.signing import Signed, SignedRepository
@@ -48,6 +53,8 @@ from tests.contract.conftest import REQUIRED
 from tests.fakes.catalogs import good_lock
 from tests.fakes.signing import made_key
 from tests.unit.image.toys import World
+
+FORMAT = LayerFormat.GZIP_SPLICED
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +189,35 @@ def test_the_registry_says_how_much_it_has(client: RegistryClient, host: str) ->
         location = answer.location
     with repository.send(repository.request("GET", location, "x"), (204,)) as answer:
         assert answer.headers["Range"] == "0-999"
+
+
+def test_layers_of_a_cache_that_two_builders_write_come_back_by_key(
+    client: RegistryClient, host: str, store: Store, tmp_path: Path
+) -> None:
+    place = ImageRef.parse(f"{host}/cache/layers")
+    said: list[str] = []
+    contents = [noise(seed, 5000) for seed in range(20, 32)]
+    records = {document("", content + b"key").descriptor.digest: record_of(store.put(content)) for content in contents}
+
+    def builder() -> RegistryLayerCache:
+        return RegistryLayerCache(client=client, store=store, read=[], write=place, report=said.append)
+
+    with ThreadPoolExecutor(8) as pool:
+        caches = [builder(), builder()]
+        list(pool.map(lambda pair: pair[0].keep(*pair[1], FORMAT), product(caches, records.items())))
+    other = Store(folder=tmp_path / "other")
+    reading = RegistryLayerCache(client=client, store=other, read=[place], report=said.append)
+    found = reading.find(list(records))
+    blobs = [record.packed.blob(FORMAT) for record in found.values()]
+    assert found == records
+    assert reading.held(blobs) == {blob.digest for blob in blobs}
+    reading.pull(blobs, lambda _transfer: None)
+    assert [other.read(blob.digest) for blob in blobs] == contents
+    assert said == []
+
+
+def record_of(digest: str) -> LayerRecord:
+    return LayerRecord(packed=Packed(digest=digest, size=5000, diff_id=digest), needs=("libc.so.6",), notes=("a note",))
 
 
 class BadLine(socketserver.ThreadingTCPServer):

@@ -1,10 +1,10 @@
-"""`make bench [BENCH=ENV|catalog|validate|logs]`: builds: cold, unchanged, one package added; against pip and uv.
+"""`make bench [BENCH=ENV|catalog|validate|logs|share]`: builds: cold, unchanged, one package added; against pip and uv.
 
 (a) a Dockerfile with plain `pip install` of the same versions in the classic builder, on the same base;
 (b) `uv pip install` of the same lock outside any container, with an empty cache.
 
 `catalog` measures only the loading of the catalog and the audit of a wheel, `validate` only what validating costs,
-`logs` only how fast logs are read.
+`logs` only how fast logs are read, `share` only what a registry with layers saves.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tools.bench.assembling import measure_assembling
 from tools.bench.catalog import measure_catalog
 from tools.bench.logs import measure_logs
 from tools.bench.measuring import Figures, run
+from tools.bench.sharing import measure_sharing
 from tools.bench.validating import measure_validation
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +49,9 @@ def main() -> None:
     work.mkdir(exist_ok=True)
     if environment == "logs":
         measure_logs(figures, work)
+        return
+    if environment == "share":
+        measure_sharing(figures, work)
         return
     # First, so that the peak memory is that of the audit.
     measure_catalog(figures, work)

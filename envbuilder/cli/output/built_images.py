@@ -25,7 +25,9 @@ def print_built(images: Sequence[BuiltImage]) -> None:
     if len(images) > 1:
         _print_sharing(images)
     click.echo(_totals(images))
-    click.echo(f"next: `envbuilder validate {images[0].names[0]}`")
+    # An image that is in the registry only can be read, but not run.
+    tier = "" if images[0].is_here else "--tier static "
+    click.echo(f"next: `envbuilder validate {tier}{images[0].names[0]}`")
 
 
 def _layer_table(layers: Sequence[BuiltLayer]) -> str:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.image.layers.layer_writer import Packed
-from envbuilder.image.layers.ports import AssemblyContext
-from envbuilder.image.layers.records import Records
+from envbuilder.image.layers.ports import AssemblyContext, LayerCache
+from envbuilder.image.layers.records import LayerRecord, Records
 from envbuilder.image.plan.keys import layer_key, python_key
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, ToolName
 from envbuilder.lock.lockfile import digest, dump_pins
-from envbuilder.oci.images import ImageLayerPin, ImagePin, LayerFormat
+from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.oci.store import Store
+
+Elsewhere: TypeAlias = Callable[[Sequence[Descriptor]], frozenset[str]]
+"""Returns which of some layers, by digest, are neither needed in the store nor made."""
 
 
 @dataclass(kw_only=True)
@@ -29,17 +34,21 @@ class Draft:
         plan: Its plan.
         ingredients: The inputs of its layers.
         keys: Key by layer id.
-        known: Records of layers, by layer id; unknown layers are left out.
+        known: Records of the known layers, by layer id; unknown ones are left out.
+        unrecorded: Ids of the layers that only the lock knows, so that their libraries are unknown.
+        cached: Ids of the layers that only the cache knows.
         in_base: Layers that the base already contains.
-        digests_only: Layers that are known need not be in the store.
+        elsewhere: Digests of known layers that are neither needed in the store nor made.
     """
 
     plan: Plan
     ingredients: Ingredients
     keys: dict[str, str]
-    known: dict[str, Packed]
+    known: dict[str, LayerRecord]
+    unrecorded: frozenset[str]
+    cached: frozenset[str]
     in_base: tuple[ImageLayerPin, ...]
-    digests_only: bool
+    elsewhere: frozenset[str]
 
     @property
     def lock(self) -> Lock:
@@ -56,7 +65,35 @@ class Draft:
         return tuple(
             layer
             for layer in self.layers
-            if layer.id not in self.known or not (self.digests_only or _is_there(self.known[layer.id], store))
+            if layer.id not in self.known or not self._is_elsewhere_or_there(layer.id, store)
+        )
+
+    def to_pull(self, store: Store) -> tuple[Packed, ...]:
+        """Return the known layers that are needed in the store and missing there."""
+        return tuple(
+            self.known[layer.id].packed
+            for layer in self.layers
+            if layer.id in self.known and not self._is_elsewhere_or_there(layer.id, store)
+        )
+
+    def forget_missing(self, store: Store) -> None:
+        """Forget layers that only the cache knows and that it did not give: they are made, whatever it stated."""
+        for layer in self.cached:
+            if not self._is_elsewhere_or_there(layer, store):
+                del self.known[layer]
+
+    def is_confirmed(self, layer: Layer) -> bool:
+        """Return True if a layer is known by more than a statement of the lock."""
+        return layer.id in self.known and layer.id not in self.unrecorded
+
+    def _is_elsewhere_or_there(self, layer: str, store: Store) -> bool:
+        packed = self.known[layer].packed
+        return packed.digest in self.elsewhere or store.has(packed.digest, packed.size)
+
+    def base_is_missing(self, store: Store) -> bool:
+        """Return True if layers of the base have to be fetched."""
+        return any(
+            layer.blob.digest not in self.elsewhere and not store.has(layer.blob.digest) for layer in self.in_base
         )
 
     def files_of(self, layer: Layer) -> tuple[PackagePin, ...]:
@@ -89,24 +126,37 @@ class Draft:
         return [pin for pin in pins.values() if not store.has(f"sha256:{pin.sha256}")]
 
 
-def _is_there(layer: Packed, store: Store) -> bool:
-    return store.has(layer.digest, layer.size)
+def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work: Path, elsewhere: Elsewhere) -> Draft:
+    """Return the initial state of an image.
 
-
-def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work: Path, *, digests_only: bool) -> Draft:
-    """Return the initial state of an image."""
+    Args:
+        lock: Its lock.
+        layer_format: Format of its layers.
+        context: Context for assembling.
+        work: Directory for intermediate files.
+        elsewhere: Returns the digests of the layers that need not be in the store.
+    """
     content = context.bases.open(lock)
     in_base = content.layers
     planned = plan(lock, digest(lock), below=max(len(in_base), 1))
     probe, hook = lock.tool(ToolName.PROBE), lock.tool(HOOK)
     held = (digest(lock), probe.sha256 if probe else "", *([hook.sha256] if hook else []))
     keys = {layer.id: layer_key(planned, layer, layer_format, image_inputs=held) for layer in planned.layers}
+    recorded = _recorded(keys, context.records)
+    pinned = _pinned(lock.image, layer_format, keys)
+    unrecorded = {layer: record for layer, record in pinned.items() if _packed(recorded.get(layer)) != record.packed}
+    known = recorded | unrecorded
+    cached = _cached(planned, {layer: key for layer, key in keys.items() if layer not in known}, in_base, context.cache)
+    known |= cached
+    blobs = [record.packed.blob(layer_format) for record in known.values()] + [layer.blob for layer in in_base]
     return Draft(
         plan=planned,
         keys=keys,
-        known=_known(lock.image, layer_format, keys, context.records),
+        known=known,
+        unrecorded=frozenset(unrecorded),
+        cached=frozenset(cached),
         in_base=in_base,
-        digests_only=digests_only,
+        elsewhere=elsewhere([blob for blob in dict.fromkeys(blobs) if not context.store.has(blob.digest, blob.size)]),
         ingredients=Ingredients(
             lock=lock,
             lock_text=dump_pins(lock),
@@ -123,21 +173,35 @@ def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work:
     )
 
 
-def _known(
-    pinned: ImagePin | None, layer_format: LayerFormat, keys: dict[str, str], records: Records
-) -> dict[str, Packed]:
-    """Return the records of layers that the lock or this store knows; the lock takes precedence."""
-    found = {}
-    for layer, key in keys.items():
-        record = records.layer(key)
-        if record:
-            found[layer] = record.packed
-    if pinned and pinned.format is layer_format:
-        by_key = {layer.key: layer for layer in pinned.layers}
-        for layer, key in keys.items():
-            if key in by_key:
-                pin = by_key[key]
-                found[layer] = Packed(
-                    digest=pin.blob.digest, size=pin.blob.size, diff_id=pin.diff_id, contents=pin.contents
-                )
-    return found
+def _packed(record: LayerRecord | None) -> Packed | None:
+    return record.packed if record else None
+
+
+def _recorded(keys: Mapping[str, str], records: Records) -> dict[str, LayerRecord]:
+    """Return the layers that this store knows, by layer id."""
+    found = {layer: records.layer(key) for layer, key in keys.items()}
+    return {layer: record for layer, record in found.items() if record}
+
+
+def _pinned(pinned: ImagePin | None, layer_format: LayerFormat, keys: Mapping[str, str]) -> dict[str, LayerRecord]:
+    """Return the layers that the lock knows, by layer id."""
+    if pinned is None or pinned.format is not layer_format:
+        return {}
+    by_key = {
+        layer.key: Packed(
+            digest=layer.blob.digest, size=layer.blob.size, diff_id=layer.diff_id, contents=layer.contents
+        )
+        for layer in pinned.layers
+    }
+    return {layer: LayerRecord(packed=by_key[key]) for layer, key in keys.items() if key in by_key}
+
+
+def _cached(
+    planned: Plan, keys: Mapping[str, str], in_base: Sequence[ImageLayerPin], cache: LayerCache
+) -> dict[str, LayerRecord]:
+    """Return the layers that the cache knows, by layer id; those of a registry image as base have no key."""
+    asked = [
+        layer.id for layer in planned.layers if layer.id in keys and not (in_base and layer.kind is LayerKind.BASE)
+    ]
+    found = cache.find(list(dict.fromkeys(keys[layer] for layer in asked))) if asked else {}
+    return {layer: found[keys[layer]] for layer in asked if keys[layer] in found}

@@ -22,7 +22,7 @@ from envbuilder.image.layers.compression import (
 from envbuilder.image.layers.entries import Entry
 from envbuilder.image.layers.estargz import EstargzSink, with_landmark
 from envbuilder.image.layers.zlib_library import Deflate, host_deflate
-from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.images import Descriptor, LayerFormat
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.headers import END, padding
 from envbuilder.oci.tar.members import Kind, of_tar
@@ -55,6 +55,10 @@ class Packed:
     size: int
     diff_id: str
     contents: str = ""
+
+    def blob(self, layer_format: LayerFormat) -> Descriptor:
+        """Return its descriptor."""
+        return Descriptor(media_type=layer_format.media_type, digest=self.digest, size=self.size)
 
 
 def write_layer(  # noqa: PLR0913  each is a parameter of one pass

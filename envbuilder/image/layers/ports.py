@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from envbuilder.image.layers.inputs import BaseContent
-from envbuilder.image.layers.records import Records
+from envbuilder.image.layers.records import LayerRecord, Records
 from envbuilder.image.vendor.libraries import VendorArchives
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Lock, PackagePin
+from envbuilder.oci.images import Descriptor, LayerFormat
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import Transfer
 
 
 class PackageFiles(Protocol):
@@ -49,6 +51,74 @@ class ToolFiles(Protocol):
         ...
 
 
+class LayerPushes(Protocol):
+    """Registries that receive the layers of an image while others are made."""
+
+    def held(self, layers: Sequence[Descriptor]) -> frozenset[str]:
+        """Return the digests of the layers that all these registries hold; none if there is no registry."""
+        ...
+
+    def send(self, item: str, layer: Descriptor) -> None:
+        """Send a layer of the store to the registries that lack it; `item` is its name in reports."""
+        ...
+
+    def stop(self) -> None:
+        """Cancel all uploads at their next report."""
+        ...
+
+
+class LayerCache(Protocol):
+    """Layers by key, made by anybody and believed because the user named the place; none of them is required."""
+
+    @property
+    def is_written(self) -> bool:
+        """True if `keep` adds layers."""
+        ...
+
+    def find(self, keys: Sequence[str]) -> Mapping[str, LayerRecord]:
+        """Return the records of the layers that it knows, by key; the layers are not fetched."""
+        ...
+
+    def held(self, layers: Sequence[Descriptor]) -> frozenset[str]:
+        """Return the digests of the layers that it can give."""
+        ...
+
+    def pull(self, layers: Sequence[Descriptor], listener: Callable[[Transfer], None]) -> None:
+        """Fetch layers that `held` returned into the store; those that do not arrive, or are wrong, are reported."""
+        ...
+
+    def keep(self, key: str, record: LayerRecord, layer_format: LayerFormat) -> None:
+        """Add a layer; a failure is reported and ends nothing."""
+        ...
+
+    def stop(self) -> None:
+        """Cancel all uploads at their next report."""
+        ...
+
+
+class NoLayerCache:
+    """The `LayerCache` without layers."""
+
+    is_written = False
+
+    def find(self, keys: Sequence[str]) -> Mapping[str, LayerRecord]:  # noqa: ARG002  the port names it
+        """Know nothing."""
+        return {}
+
+    def held(self, layers: Sequence[Descriptor]) -> frozenset[str]:  # noqa: ARG002  the port names it
+        """Hold nothing."""
+        return frozenset()
+
+    def pull(self, layers: Sequence[Descriptor], listener: Callable[[Transfer], None]) -> None:
+        """Fetch nothing."""
+
+    def keep(self, key: str, record: LayerRecord, layer_format: LayerFormat) -> None:
+        """Add nothing."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyContext:
     """The shared context of all images of one run.
@@ -64,6 +134,7 @@ class AssemblyContext:
         work: Directory for intermediate files.
         jobs: Maximum number of layers made at once.
         clock: Returns seconds that only go forward.
+        cache: Knows layers that were made elsewhere.
     """
 
     store: Store
@@ -76,3 +147,4 @@ class AssemblyContext:
     work: Path
     jobs: int
     clock: Callable[[], float] = time.monotonic
+    cache: LayerCache = field(default_factory=NoLayerCache)

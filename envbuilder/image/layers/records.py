@@ -134,12 +134,7 @@ class Records:
         return _believed(path, lambda: self._read_layer(path, key)) or self.shipped(key)
 
     def _read_layer(self, path: Path, key: str) -> LayerRecord:
-        plain = read_json(path)
-        found = structure.load(_LayerFile, plain)
-        if not isinstance(plain, dict) or found.key != key or found.sha256 != sum_of(plain):
-            raise ValueError(f"not the record of {key}")
-        packed = Packed(digest=found.digest, size=found.size, diff_id=found.diff_id, contents=found.contents)
-        record = LayerRecord(packed=packed, needs=found.needs, brings=found.brings, notes=found.notes)
+        record = record_of(key, read_json(path))
         if self._has_another_size(record.packed):
             raise ValueError(f"{record.packed.digest} has another size")
         return record
@@ -149,17 +144,7 @@ class Records:
 
     def keep_layer(self, key: str, record: LayerRecord) -> None:
         """Add the record of a layer."""
-        plain = {
-            "key": key,
-            "digest": record.packed.digest,
-            "size": record.packed.size,
-            "diff_id": record.packed.diff_id,
-            "contents": record.packed.contents,
-            "needs": record.needs,
-            "brings": record.brings,
-            "notes": record.notes,
-        }
-        _write(self._layer_path(key), plain | {"sha256": sum_of(plain)})
+        _write(self._layer_path(key), plain_record(key, record))
 
     def image(self, name: str) -> KeptImage | None:
         """Return an image by `repository:tag`, or by the digest of its manifest or configuration; None if unknown."""
@@ -298,6 +283,34 @@ def _believed(path: Path, read: Callable[[], T]) -> T | None:
         with suppress(OSError):
             path.unlink()
         return None
+
+
+def plain_record(key: str, record: LayerRecord) -> dict[str, object]:
+    """Return the record of a layer as plain values, with its own digest; the inverse of `record_of`."""
+    plain = {
+        "key": key,
+        "digest": record.packed.digest,
+        "size": record.packed.size,
+        "diff_id": record.packed.diff_id,
+        "contents": record.packed.contents,
+        "needs": record.needs,
+        "brings": record.brings,
+        "notes": record.notes,
+    }
+    return plain | {"sha256": sum_of(plain)}
+
+
+def record_of(key: str, plain: object) -> LayerRecord:
+    """Return the record of a layer.
+
+    Raises:
+        ValueError: It is invalid, was modified, or is of another key.
+    """
+    found = structure.load(_LayerFile, plain)
+    if not isinstance(plain, dict) or found.key != key or found.sha256 != sum_of(plain):
+        raise ValueError(f"not the record of {key}")
+    packed = Packed(digest=found.digest, size=found.size, diff_id=found.diff_id, contents=found.contents)
+    return LayerRecord(packed=packed, needs=found.needs, brings=found.brings, notes=found.notes)
 
 
 def sum_of(plain: Mapping[str, object]) -> str:

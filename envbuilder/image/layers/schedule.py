@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.core.errors import EnvbuilderError, VerificationFailed
+from envbuilder.image.base.provided_libraries import provided
 from envbuilder.image.builds import BuildEvent, BuildStep, StepFinished, StepStarted
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.layers.build_state import Draft
 from envbuilder.image.layers.make import Task, make_layer
-from envbuilder.image.layers.ports import AssemblyContext
+from envbuilder.image.layers.ports import AssemblyContext, LayerPushes
 from envbuilder.image.layers.records import LayerRecord
+from envbuilder.image.plan.plan import Layer, LayerKind
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import PackageGroup, PackagePin
-from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.images import ImageLayerPin, LayerFormat
+from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.transfers import Transfer
 
 _CONNECTIONS = 6
@@ -104,10 +108,20 @@ class Fetching:
         for file in self._places(list(pins.values()), drafts):
             self._futures[file.sha256] = pool.submit(self._fetch, file, total)
 
+    def pull(self, draft: Draft, layer_format: LayerFormat) -> None:
+        """Fetch the known layers of an image that are missing from the store, as far as the cache has them."""
+        # Two layers may be equal, such as empty ones.
+        blobs = list(dict.fromkeys(layer.blob(layer_format) for layer in draft.to_pull(self.context.store)))
+        held = self.context.cache.held(blobs) if blobs else frozenset()
+        if held:
+            wanted = [blob for blob in blobs if blob.digest in held]
+            with self.journal.step(f"layers from the cache: {len(wanted)}"):
+                self.context.cache.pull(wanted, self._pulled(sum(blob.size for blob in wanted)))
+        draft.forget_missing(self.context.store)
+
     def order_base(self, draft: Draft) -> None:
         """Start to fetch the layers of the base, if some are missing."""
-        missing = any(not self.context.store.has(layer.blob.digest) for layer in draft.in_base)
-        if missing and draft.lock.base.digest not in self._futures:
+        if draft.base_is_missing(self.context.store) and draft.lock.base.digest not in self._futures:
             self._futures[draft.lock.base.digest] = self._connections().submit(draft.ingredients.base.provide)
 
     def wait(self, files: Iterable[str]) -> None:
@@ -149,6 +163,14 @@ class Fetching:
         self.context.archives.files.fetch(pin, self._progress_of(pin.sha256, total))
         self.bytes = sum(self._progress.values())
 
+    def _pulled(self, total: int) -> Callable[[Transfer], None]:
+        def listen(transfer: Transfer) -> None:
+            self._progress[transfer.item] = transfer.current
+            self.bytes = sum(self._progress.values())
+            self.journal.tell(Transfer(item="pulled", current=self.bytes, total=total))
+
+        return listen
+
     def _progress_of(self, sha256: str, total: int) -> Callable[[int, int], None]:
         def progress(done: int, _all: int) -> None:
             self._progress[sha256] = done
@@ -166,8 +188,10 @@ class Making:
     fetching: Fetching
     stack: ExitStack
     records: dict[str, Future[LayerRecord]] = field(default_factory=dict)
+    _sends: list[Future[None]] = field(default_factory=list)
     _pool: ThreadPoolExecutor | None = None
     _slots: threading.Semaphore = field(default_factory=threading.Semaphore)
+    _stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="layer")
@@ -185,21 +209,81 @@ class Making:
                     layer=layer,
                     ingredients=draft.ingredients,
                     format=layer_format,
-                    expected=draft.known.get(layer.id),
+                    expected=draft.known[layer.id].packed if layer.id in draft.known else None,
                     jobs=self.context.jobs,
                 )
                 self.records[key] = self._pool.submit(self._make, key, task, draft.waits_for(layer))
 
+    def order_sends(self, draft: Draft, layer_format: LayerFormat, pushes: LayerPushes | None) -> None:
+        """Start to send the layers of an image, each as soon as it is in the store; after an error, stop them.
+
+        Args:
+            draft: The image.
+            layer_format: Format of its layers.
+            pushes: Registries that receive them; None for the cache only.
+        """
+        assert self._pool is not None  # noqa: S101  made above
+        # Runs before the pool is closed, which waits for its threads.
+        self.stack.push(lambda kind, _error, _traceback: self._stop(pushes) if kind else None)
+        for layer in draft.layers if pushes or self.context.cache.is_written else ():
+            made = self.records.get(draft.keys[layer.id])
+            self._sends.append(self._pool.submit(self._send, draft, layer, made, layer_format, pushes))
+        for pin in draft.in_base:
+            if pushes and pin.blob.digest not in draft.elsewhere:
+                self._sends.append(self._pool.submit(self._send_of_base, pushes, pin, draft.lock.base.digest))
+
+    def settle(self) -> None:
+        """Wait until all layers are made and sent; raise the first error, whichever layer it is of."""
+        futures: list[Future[Any]] = [*self.records.values(), *self._sends]
+        wait(futures, return_when=FIRST_EXCEPTION)
+        for future in futures:
+            if future.done():
+                future.result()
+
+    def _stop(self, pushes: LayerPushes | None) -> None:
+        self._stopped.set()
+        self.context.cache.stop()
+        if pushes:
+            pushes.stop()
+
+    def _send(
+        self,
+        draft: Draft,
+        layer: Layer,
+        made: Future[LayerRecord] | None,
+        layer_format: LayerFormat,
+        pushes: LayerPushes | None,
+    ) -> None:
+        record = made.result() if made else draft.known[layer.id]
+        if pushes and record.packed.digest not in draft.elsewhere:
+            pushes.send(layer.id, record.packed.blob(layer_format))
+        # A statement of a lock alone must not become one of a cache that others believe.
+        if made or draft.is_confirmed(layer):
+            self.context.cache.keep(draft.keys[layer.id], record, layer_format)
+
+    def _send_of_base(self, pushes: LayerPushes, layer: ImageLayerPin, base: str) -> None:
+        self.fetching.wait([base])
+        pushes.send(layer.id, layer.blob)
+
     def _make(self, key: str, task: Task, files: Iterable[str]) -> LayerRecord:
         self.fetching.wait(files)
         with self._slots, self.context.store.only_one(f"layer-{key.removeprefix('sha256:')}"):
+            if self._stopped.is_set():
+                raise CancelledError
             known = self.context.records.layer(key)
             if known and self.context.store.has(known.packed.digest) and task.expected in {None, known.packed}:
                 return known  # Another process made it meanwhile.
             with self.journal.step(task.layer.title):
-                record = _named(task)
+                record = _with_libraries(_named(task), task)
             self.context.records.keep_layer(key, record)
             return record
+
+
+def _with_libraries(record: LayerRecord, task: Task) -> LayerRecord:
+    """Return the record of a base with the names of its libraries, so that comparing them does not need the base."""
+    if task.layer.kind is not LayerKind.BASE:
+        return record
+    return replace(record, brings=tuple(sorted(provided(of_tar(task.ingredients.base.tar())))))
 
 
 def _named(task: Task) -> LayerRecord:

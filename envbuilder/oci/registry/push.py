@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-from envbuilder.core.errors import UsageError, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import AssembledImage, Descriptor, Document
 from envbuilder.oci.registry import referrers
@@ -18,6 +18,9 @@ from envbuilder.oci.registry.parallel import Listener, Watch, ignore, in_paralle
 from envbuilder.oci.registry.uploads import Upload, mount
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _CONNECTIONS = 3
 
@@ -39,12 +42,150 @@ class _Blob:
     open: Callable[[], AbstractContextManager[BinaryIO]]
 
 
-class _Fate(Enum):
-    """Outcome for a blob: present already, mounted from another repository, or sent."""
+class Push:
+    """A push to one repository: layers may be sent before the image is complete; thread-safe.
 
-    PRESENT = auto()
-    MOUNTED = auto()
-    SENT = auto()
+    Args:
+        client: Connections.
+        reference: An image of the repository; its tag is ignored.
+        store: Contains the layers that are sent; their content is verified during the upload.
+        mount_from: Repositories as `HOST/NAME`, such as that of the base, to mount blobs from within the registry.
+        listener: Progress callback, called by one thread at a time; items are ids of layers and media types.
+
+    Raises:
+        UsageError: The reference has no host.
+    """
+
+    def __init__(
+        self,
+        client: RegistryClient,
+        reference: ImageRef,
+        store: Store,
+        *,
+        mount_from: tuple[str, ...] = (),
+        listener: Listener = ignore,
+    ) -> None:
+        self._repository = client.repository(reference, push=True, mount_from=mount_from)
+        self._clock = client.pacing.clock
+        self._store = store
+        self._watch = Watch(listener)
+        self._connections = threading.Semaphore(_CONNECTIONS)
+        self._missing: set[str] = set()
+        self._sent: set[str] = set()
+        self._present: set[str] = set()
+        self._documents = threading.Lock()
+
+    def held(self, layers: Sequence[Descriptor]) -> frozenset[str]:
+        """Return the digests of the layers that the repository has, or that were mounted from another one.
+
+        Raises:
+            SourceUnreachable: The registry does not respond, or refuses.
+        """
+        answers = self._ask(self._is_held, layers)
+        return frozenset(layer.digest for layer, is_held in zip(layers, answers, strict=True) if is_held)
+
+    def send(self, item: str, layer: Descriptor) -> None:
+        """Send a layer of the store, unless the repository has it; a few at a time.
+
+        Args:
+            item: Its name in reports.
+            layer: The layer.
+
+        Raises:
+            SourceUnreachable: The registry does not respond, or refuses.
+            VerificationFailed: The layer is damaged or missing from the store.
+        """
+        with self._connections:
+            self._bring(_in_store(item, layer, self._store))
+
+    def put(self, manifest: Document, documents: Sequence[Document], tag: str) -> None:
+        """Write a manifest and the documents that it names under a tag, unless it is there; errors as in `finish`."""
+        found = self._repository.manifest(tag)
+        if found and found.descriptor.digest == manifest.descriptor.digest:
+            return
+        # While a registry writes the link to a blob again, it may refuse manifests with that blob (docker-registry 2.8
+        # with files, measured 2026-11-22). So documents are sent by one thread, and another builder is waited for.
+        with self._documents:
+            for document in documents:
+                if document.descriptor.digest not in self._present:
+                    self._bring(_in_memory(document))
+                    self._present.add(document.descriptor.digest)
+        try:
+            _put_verified(self._repository, manifest, tag)
+        except SourceUnreachable:
+            self._repository.pacing.wait(1)
+            _put_verified(self._repository, manifest, tag)
+
+    def stop(self) -> None:
+        """Cancel all uploads at their next report."""
+        self._watch.stop()
+
+    def finish(self, image: AssembledImage, reference: ImageRef) -> PushResult:
+        """Send what is missing of an image and its attached documents; set the tag last, after all else is complete.
+
+        Args:
+            image: The image.
+            reference: Target in this repository; a digest must be that of the image.
+
+        Returns:
+            Counts of layers, with those that `send` sent since the last call; those mounted from another repository of
+            the registry count as present.
+
+        Raises:
+            UsageError: The reference has another digest.
+            SourceUnreachable: The registry does not respond, or refuses.
+            VerificationFailed: A layer is damaged, or neither in the store nor in the registry; or the registry returns
+                another digest.
+        """
+        started = self._clock()
+        digest = image.manifest.descriptor.digest
+        if reference.digest not in {"", digest}:
+            raise UsageError(
+                f"the image has the digest {digest}, which differs from that of {reference}", hint="push it to a tag"
+            )
+        # A layer that was there when the build began may have been removed meanwhile.
+        blobs = _blobs(image, self._store)
+        there = self._ask(lambda blob: self._repository.has_blob(blob.descriptor.digest), blobs)
+        missing = [blob for blob, is_there in zip(blobs, there, strict=True) if not is_there]
+        self._ask(self._bring_missing, missing)
+        _put_verified(self._repository, image.manifest, digest)
+        _attach(self._repository, image)
+        if reference.tag:
+            _put_verified(self._repository, image.manifest, reference.tag)
+        layers = {blob.descriptor.digest: blob.descriptor.size for blob in blobs if blob.layer}
+        sent = [size for name, size in layers.items() if name in self._sent]
+        self._sent.clear()
+        return PushResult(
+            reference=str(reference),
+            digest=digest,
+            pushed_bytes=sum(sent),
+            pushed_layers=len(sent),
+            present_layers=len(layers) - len(sent),
+            seconds=self._clock() - started,
+        )
+
+    def _ask(self, question: Callable[[T], R], items: Sequence[T]) -> tuple[R, ...]:
+        return in_parallel(question, items, connections=_CONNECTIONS, watch=self._watch)
+
+    def _is_held(self, layer: Descriptor) -> bool:
+        if self._repository.has_blob(layer.digest) or mount(self._repository, layer):
+            return True
+        self._missing.add(layer.digest)
+        return False
+
+    def _bring(self, blob: _Blob) -> None:
+        """Send a blob, unless the repository has it or could mount it."""
+        if blob.descriptor.digest in self._missing or not self._is_held(blob.descriptor):
+            self._send(blob)
+
+    def _bring_missing(self, blob: _Blob) -> None:
+        if not mount(self._repository, blob.descriptor):
+            self._send(blob)
+
+    def _send(self, blob: _Blob) -> None:
+        _upload(self._repository, blob, self._store, self._watch)
+        self._missing.discard(blob.descriptor.digest)
+        self._sent.add(blob.descriptor.digest)
 
 
 def push(  # noqa: PLR0913  two are options
@@ -56,47 +197,8 @@ def push(  # noqa: PLR0913  two are options
     mount_from: tuple[str, ...] = (),
     listener: Listener = ignore,
 ) -> PushResult:
-    """Push an image and its attached documents; set the tag last, after everything else is complete.
-
-    Args:
-        client: Connections.
-        image: The image.
-        reference: Target; a digest must be that of the image.
-        store: Contains the layers; their content is verified during the upload.
-        mount_from: Repositories as `HOST/NAME`, such as that of the base, to mount blobs from within the registry.
-        listener: Progress callback, called by one thread at a time; items are ids of layers and media types.
-
-    Returns:
-        Counts of layers; those mounted from another repository of the registry count as present.
-
-    Raises:
-        UsageError: The reference has no host, or another digest.
-        SourceUnreachable: The registry does not respond, or refuses.
-        VerificationFailed: A layer is damaged or missing from the store; or the registry returns another digest.
-    """
-    started = client.pacing.clock()
-    digest = image.manifest.descriptor.digest
-    if reference.digest not in {"", digest}:
-        raise UsageError(
-            f"the image has the digest {digest}, which differs from that of {reference}", hint="push it to a tag"
-        )
-    repository = client.repository(reference, push=True, mount_from=mount_from)
-    blobs = _blobs(image, store)
-    fates = _deliver(repository, blobs, store, Watch(listener))
-    _put_verified(repository, image.manifest, digest)
-    _attach(repository, image)
-    if reference.tag:
-        _put_verified(repository, image.manifest, reference.tag)
-    layers = [(blob, fate) for blob, fate in zip(blobs, fates, strict=True) if blob.layer]
-    sent = [blob.descriptor.size for blob, fate in layers if fate is _Fate.SENT]
-    return PushResult(
-        reference=str(reference),
-        digest=digest,
-        pushed_bytes=sum(sent),
-        pushed_layers=len(sent),
-        present_layers=len(layers) - len(sent),
-        seconds=client.pacing.clock() - started,
-    )
+    """Push a complete image; arguments, result and errors as in `Push`."""
+    return Push(client, reference, store, mount_from=mount_from, listener=listener).finish(image, reference)
 
 
 def _blobs(image: AssembledImage, store: Store) -> tuple[_Blob, ...]:
@@ -123,32 +225,13 @@ def _in_memory(document: Document) -> _Blob:
     )
 
 
-def _deliver(repository: Repository, blobs: tuple[_Blob, ...], store: Store, watch: Watch) -> tuple[_Fate, ...]:
-    """Make sure that the registry has all blobs; return the outcome for each."""
-
-    def is_there(blob: _Blob) -> bool:
-        return repository.has_blob(blob.descriptor.digest)
-
-    def bring(blob: _Blob) -> _Fate:
-        if mount(repository, blob.descriptor):
-            return _Fate.MOUNTED
-        _send(repository, blob, store, watch)
-        return _Fate.SENT
-
-    there = in_parallel(is_there, blobs, connections=_CONNECTIONS, watch=watch)
-    missing = [blob for blob, present in zip(blobs, there, strict=True) if not present]
-    brought = in_parallel(bring, missing, connections=_CONNECTIONS, watch=watch)
-    fates = {blob.descriptor.digest: fate for blob, fate in zip(missing, brought, strict=True)}
-    return tuple(fates.get(blob.descriptor.digest, _Fate.PRESENT) for blob in blobs)
-
-
-def _send(repository: Repository, blob: _Blob, store: Store, watch: Watch) -> None:
+def _upload(repository: Repository, blob: _Blob, store: Store, watch: Watch) -> None:
     try:
         stream = blob.open()
     except FileNotFoundError:
         raise VerificationFailed(
-            f"{blob.item} ({blob.descriptor.digest}) is no longer in the cache directory",
-            hint="build the image again, then push it",
+            f"{blob.item} ({blob.descriptor.digest}) is neither in the cache directory nor in {repository.place}",
+            hint="run the command again: it creates or downloads what is missing",
         ) from None
     try:
         with stream as content:

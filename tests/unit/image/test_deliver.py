@@ -4,44 +4,38 @@ from __future__ import annotations
 
 import json
 import tarfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
-from envbuilder.core.references import ImageRef
 from envbuilder.image.builder import Delivered
-from envbuilder.image.container_engine import Listener
 from envbuilder.image.deliver import Delivery, Destinations
+from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.store import Store
-from envbuilder.oci.transfers import PushResult
 from tests.fakes.engine import FakeEngine
+from tests.fakes.registries import FakeRegistry
 from tests.unit.image.toys import no_sandbox
 from tests.unit.oci.layout.images import file, image
 
 NAMES = ("localhost:5000/env:1", "localhost:5000/env:latest")
 
 
-@dataclass(kw_only=True)
 class Outside:
     """An engine and a registry that remember what they got."""
 
-    store: Store
-    engine: FakeEngine = field(default_factory=FakeEngine)
-    pushed: list[str] = field(default_factory=list)
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.engine = FakeEngine()
+        self.registry = FakeRegistry(store=store)
 
-    def deliver(self, made: AssembledImage, wanted: Destinations) -> Delivered:
-        delivery = Delivery(store=self.store, engine=self.engine, registry=self, search_path="", sandbox=no_sandbox)
-        return delivery.deliver(made, wanted, lambda _event: None)
-
-    def push(self, image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:  # noqa: ARG002  the port names it
-        self.pushed.append(str(reference))
-        return PushResult(
-            reference=str(reference), digest=image.manifest.descriptor.digest, pushed_bytes=0, pushed_layers=0,
-            present_layers=len(image.layers), seconds=0.0,
-        )  # fmt: skip
+    def deliver(self, made: AssembledImage, wanted: Destinations, push: tuple[str, ...] = ()) -> Delivered:
+        delivery = Delivery(
+            store=self.store, engine=self.engine, registry=self.registry, search_path="", sandbox=no_sandbox
+        )
+        with self.registry.pushes(push, Sources(), lambda _event: None) as pushes:
+            return delivery.deliver(made, wanted, pushes)
 
 
 @pytest.fixture
@@ -95,24 +89,24 @@ def test_an_engine_gets_the_image_under_all_names(outside: Outside, made: Assemb
         held = outside.engine.image(name)
         assert held is not None
         assert held.id == made.config.descriptor.digest
-    assert (done.output, done.pushes, outside.pushed) == (None, (), [])
+    assert (done.output, done.pushes, outside.registry.tags) == (None, (), {})
 
 
 def test_registries_get_every_name(outside: Outside, made: AssembledImage) -> None:
-    done = outside.deliver(made, Destinations(names=NAMES, push=True))
-    assert outside.pushed == list(NAMES)
+    done = outside.deliver(made, Destinations(names=NAMES), push=NAMES)
+    assert tuple(outside.registry.tags) == NAMES
     assert [push.digest for push in done.pushes] == [made.manifest.descriptor.digest] * 2
 
 
 def test_without_destination_nobody_is_asked(outside: Outside, made: AssembledImage) -> None:
     assert outside.deliver(made, Destinations(names=NAMES)) == Delivered(output=None, loaded=None, pushes=())
-    assert (outside.engine.images, outside.pushed) == ({}, [])
+    assert (outside.engine.images, outside.registry.tags) == ({}, {})
 
 
 def test_a_layer_that_is_gone_goes_nowhere(outside: Outside, made: AssembledImage, tmp_path: Path) -> None:
     outside.store.remove(made.layers[0].blob.digest)
-    wanted = Destinations(names=NAMES, output=tmp_path / "out", load=True, push=True)
+    wanted = Destinations(names=NAMES, output=tmp_path / "out", load=True)
     with pytest.raises(VerificationFailed):
-        outside.deliver(made, wanted)
+        outside.deliver(made, wanted, push=NAMES)
     assert not (tmp_path / "out").exists()
-    assert (outside.engine.images, outside.pushed) == ({}, [])
+    assert (outside.engine.images, outside.registry.tags) == ({}, {})

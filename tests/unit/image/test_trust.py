@@ -78,6 +78,15 @@ def test_a_bundle_stands_for_all_sources() -> None:
     )
 
 
+def test_layer_caches_are_named_unless_nothing_is_fetched() -> None:
+    origins = replace(ORIGINS, layers="cache.example/layers")
+    [said] = [each for each in trusted_by_lock(LOCK, origins, OWN) if each.startswith("layers: ")]
+    assert "cache.example/layers" in said
+    assert trusted_by_lock(LOCK, replace(origins, offline=True), OWN)[0].startswith("packages: ")
+    spec = Spec(environment="x", sources=Sources(layer_caches=("cache.example/layers",)))
+    assert trusted_by_spec(spec, origins, index_is_default=True) == (said,)
+
+
 def test_a_spec_says_only_what_is_not_the_default() -> None:
     assert trusted_by_spec(Spec(environment="x"), ORIGINS, index_is_default=True) == ()
     spec = Spec(

@@ -44,6 +44,7 @@ class World:
         opened: How often a base was opened.
         libraries: Names of the libraries of the base.
         archives: Vendor archives by their id.
+        before_fetch: Called before a file is given, by its name.
     """
 
     folder: Path
@@ -53,6 +54,7 @@ class World:
     opened: list[str] = field(default_factory=list)
     libraries: tuple[str, ...] = ()
     archives: dict[str, bytes] = field(default_factory=dict)
+    before_fetch: dict[str, Callable[[], None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.index = self.folder / "index"
@@ -159,6 +161,7 @@ class ToyPackages:
     def fetch(self, file: IndexFile, progress: Callable[[int, int], None]) -> None:
         if file.file in self.world.unreachable:
             raise SourceUnreachable(f"{file.file} cannot be fetched", hint="check the network")
+        self.world.before_fetch.get(file.file, lambda: None)()
         self.world.fetched.append(file.file)
         self.store.take(self.world.index / file.file)
         progress(file.size, file.size)

@@ -175,3 +175,26 @@ def test_a_mirror_is_one_address_or_several_in_order() -> None:
 def test_a_mirror_that_is_a_mapping_is_refused() -> None:
     with pytest.raises(InvalidInput, match="debian_mirror: must be an address, or a list of addresses"):
         read_spec('environment: "x"\nsources:\n  debian_mirror: {a: "b"}\n', "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('"cache.example/layers"', ("cache.example/layers",)),
+        ('["localhost:5000/a", "b.example/c/d"]', ("localhost:5000/a", "b.example/c/d")),
+    ],
+)
+def test_layer_caches_are_one_repository_or_several(text: str, expected: tuple[str, ...]) -> None:
+    spec = read_spec(f'environment: "tf-2.15-cpu"\nsources:\n  layer_cache: {text}\n', "file")
+    assert spec.sources.layer_caches == expected
+    assert with_sources(spec, Sources()).sources.layer_caches == expected
+    assert with_sources(spec, Sources(layer_caches=("x.example/y",))).sources.layer_caches == ("x.example/y",)
+
+
+@pytest.mark.parametrize(
+    "place", ["layers", "cache.example", "cache.example/layers:1", "me:secret@cache.example/layers"]
+)
+def test_a_layer_cache_is_a_repository_and_a_password_is_not_repeated(place: str) -> None:
+    with pytest.raises(InvalidInput, match=r"sources\.layer_cache: ") as caught:
+        read_spec(f'environment: "tf-2.15-cpu"\nsources:\n  layer_cache: "{place}"\n', "file")
+    assert "secret" not in str(caught.value)

@@ -10,7 +10,6 @@ import pytest
 
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import UsageError
-from envbuilder.core.references import ImageRef
 from envbuilder.lock.create import lock
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, Lock
@@ -98,7 +97,9 @@ def test_a_pushed_repository_is_kept_so_that_layers_are_mounted_from_it(here: He
     image = image_of(session.store, b"a layer")
     with serving() as registry:
         for name in ("team/one", "team/two"):
-            delivery(session).registry.push(image, ImageRef.parse(f"{registry.host}/{name}:1"), lambda _: None)
+            names = [f"{registry.host}/{name}:1"]
+            with delivery(session).registry.pushes(names, Sources(), lambda _: None) as pushes:
+                pushes.finish(image)
         uploads = [seen.path for seen in registry.seen if seen.method == "POST" and "/team/two/" in seen.path]
         assert session.records.pushed(registry.host) == (f"{registry.host}/team/one", f"{registry.host}/team/two")
     assert any("from=team/one" in unquote(path) for path in uploads)

@@ -89,6 +89,11 @@ def test_the_text_names_layers_destinations_and_the_next_command(capsys: pytest.
     assert text.endswith("2.5s, 400 B downloaded\nnext: `envbuilder validate a:1`\n")
 
 
+def test_the_next_command_reads_an_image_that_is_in_the_registry_only(capsys: pytest.CaptureFixture[str]) -> None:
+    print_built([replace(ASSEMBLED, is_here=False)])
+    assert capsys.readouterr().out.endswith("next: `envbuilder validate --tier static a:1`\n")
+
+
 def test_the_text_leaves_out_what_an_engine_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
     print_built([RENDERED])
     text = capsys.readouterr().out

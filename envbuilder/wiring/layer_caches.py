@@ -1,0 +1,64 @@
+"""Layer caches, as configured by the command line, the spec and the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from envbuilder.core.errors import UsageError
+from envbuilder.core.references import ImageRef
+from envbuilder.image.layers.ports import LayerCache, NoLayerCache
+from envbuilder.image.layers.registry_cache import RegistryLayerCache
+from envbuilder.lock.spec_values import Sources, layer_caches
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.sources import registry_client
+
+LAYER_CACHE_VARIABLE = "ENVBUILDER_LAYER_CACHE"
+
+
+def caches_to_read(settings: Settings, sources: Sources) -> tuple[str, ...]:
+    """Return the layer caches that are believed: of the command line or the spec, else of the environment.
+
+    Returns:
+        Repositories, as `HOST/NAME`, in the order in which they are asked.
+
+    Raises:
+        UsageError: The variable does not hold repositories.
+    """
+    named = settings.environ.get(LAYER_CACHE_VARIABLE, "").split()
+    try:
+        return sources.layer_caches or layer_caches(named)
+    except ValueError as error:
+        raise UsageError(
+            f"{LAYER_CACHE_VARIABLE}: {error}",
+            hint=f"set it to repositories, such as `export {LAYER_CACHE_VARIABLE}=HOST/NAME`",
+        ) from error
+
+
+def layer_cache(
+    session: Session, sources: Sources, *, write: str = "", pushed: Sequence[str] = (), offline: bool = False
+) -> LayerCache:
+    """Return the configured layer caches; connections are closed when the command ends.
+
+    Args:
+        session: Settings and stores.
+        sources: Names the caches to read.
+        write: Repository that receives layers; empty for none.
+        pushed: Names that the images are pushed to in this run: their layers are mounted, not sent twice.
+        offline: Read none.
+    """
+    read = () if offline else caches_to_read(session.settings, sources)
+    if not (read or write):
+        return NoLayerCache()
+    client = registry_client(session.settings)()
+    session.settings.on_close(client.close)
+    destinations = [ImageRef.parse(name).repository for name in pushed]
+    before = session.records.pushed(write.partition("/")[0]) if write else ()
+    return RegistryLayerCache(
+        client=client,
+        store=session.store,
+        read=tuple(ImageRef.parse(place) for place in read),
+        write=ImageRef.parse(write) if write else None,
+        mount_from=tuple(dict.fromkeys((*read, *destinations, *before))),
+        report=session.progress,
+    )

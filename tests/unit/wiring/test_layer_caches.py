@@ -1,0 +1,50 @@
+"""Layer caches of the command line or the spec come before that of the environment; an offline build reads none."""
+
+from __future__ import annotations
+
+import pytest
+
+from envbuilder.core.errors import UsageError
+from envbuilder.image.layers.ports import NoLayerCache
+from envbuilder.image.layers.registry_cache import RegistryLayerCache
+from envbuilder.lock.spec_values import Sources
+from envbuilder.wiring.layer_caches import LAYER_CACHE_VARIABLE, caches_to_read, layer_cache
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import settings
+from tests.fakes.catalogs import small_catalog
+from tests.unit.cli.running import CommandLine
+
+NAMED = Sources(layer_caches=("named.example/layers",))
+
+
+def session(envbuilder: CommandLine, value: str = "") -> Session:
+    envbuilder.set(LAYER_CACHE_VARIABLE, value)
+    return Session(settings(), small_catalog(), lambda _: None)
+
+
+def test_what_is_named_comes_before_the_variable(envbuilder: CommandLine) -> None:
+    here = session(envbuilder, "a.example/x  b.example/y").settings
+    assert caches_to_read(here, NAMED) == ("named.example/layers",)
+    assert caches_to_read(here, Sources()) == ("a.example/x", "b.example/y")
+
+
+def test_a_variable_that_names_no_repository_is_refused(envbuilder: CommandLine) -> None:
+    with pytest.raises(UsageError, match="ENVBUILDER_LAYER_CACHE: 'nonsense' is not a repository"):
+        caches_to_read(session(envbuilder, "nonsense").settings, Sources())
+
+
+def test_without_a_place_there_is_no_cache_and_offline_none_is_read(envbuilder: CommandLine) -> None:
+    assert isinstance(layer_cache(session(envbuilder), Sources()), NoLayerCache)
+    assert isinstance(layer_cache(session(envbuilder), NAMED, offline=True), NoLayerCache)
+    written = layer_cache(session(envbuilder), NAMED, write="a.example/x", offline=True)
+    assert isinstance(written, RegistryLayerCache)
+    assert (written.read, str(written.write)) == ((), "a.example/x:latest")
+
+
+def test_layers_are_mounted_from_where_the_image_is_pushed_in_the_same_run(envbuilder: CommandLine) -> None:
+    here = session(envbuilder)
+    here.records.keep_push("a.example/before")
+    cache = layer_cache(here, NAMED, write="a.example/x", pushed=["a.example/team/tf:1", "a.example/team/tf:2"])
+    assert isinstance(cache, RegistryLayerCache)
+    assert str(cache.write) == "a.example/x:latest"
+    assert cache.mount_from == ("named.example/layers", "a.example/team/tf", "a.example/before")
