@@ -12,7 +12,7 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.lock_image_digests import with_image
-from envbuilder.cli.options import cache_from_option, host_builds_option, source_options
+from envbuilder.cli.options import cache_from_option, grouped, host_builds_option, source_options
 from envbuilder.cli.output.lock_changes import change_document, print_changes
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.core.errors import NoUsableBase, UsageError
@@ -31,18 +31,39 @@ from envbuilder.wiring.trust import tell_spec
 from envbuilder.wiring.unpinned import unpinned_lock
 
 
+def _day(*, upgrade: bool, as_of: str | None) -> date | None:
+    if not upgrade:
+        if as_of is not None:
+            raise UsageError("--as-of requires --upgrade", hint="envbuilder lock --upgrade --as-of DAY")
+        return None
+    today = datetime.now(tz=UTC).date()
+    try:
+        day = today if as_of is None else date.fromisoformat(as_of)
+    except ValueError:
+        raise UsageError(f"{as_of!r} is not a date", hint="use the form YYYY-MM-DD, such as 2026-06-01") from None
+    if day > today:
+        raise UsageError(
+            f"{day} is in the future: the lock would not be reproducible", hint="use today or an earlier date"
+        )
+    return day
+
+
 @click.command("lock")
 @click.argument("file", metavar="[SPEC]", type=click.Path(path_type=Path), default=SPEC)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: name of the spec with .lock."
 )
 @click.option("--check", "only_check", is_flag=True, help="Check whether the lock is up to date; exit status 1 if not.")
-@click.option(
-    "--upgrade",
-    is_flag=True,
-    help="Update the packages of the environment to the newest allowed versions, as of today or --as-of.",
+@grouped(
+    "upgrade",
+    _day,
+    click.option(
+        "--upgrade",
+        is_flag=True,
+        help="Update the packages of the environment to the newest allowed versions, as of today or --as-of.",
+    ),
+    click.option("--as-of", metavar="DAY", help="With --upgrade: ignore files uploaded after DAY."),
 )
-@click.option("--as-of", metavar="DAY", help="With --upgrade: ignore files uploaded after DAY.")
 @click.option("--no-image", is_flag=True, help="Omit the digests of the image; fetch metadata only.")
 @cache_from_option
 @host_builds_option
@@ -51,11 +72,10 @@ from envbuilder.wiring.unpinned import unpinned_lock
 def command(  # noqa: PLR0913  one parameter for each option
     file: Path,
     output: Path | None,
-    as_of: str | None,
+    upgrade: date | None,
     cache_from: tuple[str, ...],
     sources: Sources,
     *,
-    upgrade: bool,
     only_check: bool,
     no_image: bool,
     as_json: bool,
@@ -71,7 +91,6 @@ def command(  # noqa: PLR0913  one parameter for each option
     catalog = load_catalog(here.matrices)
     spec = with_sources(load_spec(file), replace(sources, layer_caches=cache_from))
     target = output or file.with_suffix(".lock")
-    day = _day(as_of, upgrade=upgrade)
     if only_check:
         if upgrade:
             raise UsageError("--check cannot be combined with --upgrade", hint="use one of them")
@@ -80,7 +99,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     session = Session(here, catalog, notice)
     tell_spec(session, spec)
     before = replaced_lock(target, session.progress)
-    made = _made(session, spec, day, unpinned=no_image and (before is None or bool(before.unpinned)))
+    made = _made(session, spec, upgrade, unpinned=no_image and (before is None or bool(before.unpinned)))
     keep_own_files(spec.files, session.store)
     if not no_image:
         made = with_image(session, made, spec.sources, before)
@@ -97,23 +116,6 @@ def _made(session: Session, spec: Spec, day: date | None, *, unpinned: bool) -> 
             raise
         session.progress(error.message)
         return unpinned_lock(session, spec, upgrade=day)
-
-
-def _day(text: str | None, *, upgrade: bool) -> date | None:
-    if not upgrade:
-        if text is not None:
-            raise UsageError("--as-of requires --upgrade", hint="envbuilder lock --upgrade --as-of DAY")
-        return None
-    today = datetime.now(tz=UTC).date()
-    try:
-        day = today if text is None else date.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{text!r} is not a date", hint="use the form YYYY-MM-DD, such as 2026-06-01") from None
-    if day > today:
-        raise UsageError(
-            f"{day} is in the future: the lock would not be reproducible", hint="use today or an earlier date"
-        )
-    return day
 
 
 def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: bool) -> None:
