@@ -27,6 +27,7 @@ from envbuilder.oci.transfers import Transfer
 
 _CONNECTIONS = 6
 _MOST_THREADS = 256
+_SLOWEST = (LayerKind.BYTECODE, LayerKind.BASE, LayerKind.INTERPRETER)
 
 
 @dataclass(kw_only=True)
@@ -201,7 +202,7 @@ class Making:
     def order(self, draft: Draft, layer_format: LayerFormat) -> None:
         """Start to make the missing layers of an image that no other image has started."""
         assert self._pool is not None  # noqa: S101  made above
-        for layer in draft.to_make(self.context.store):
+        for layer in sorted(draft.to_make(self.context.store), key=_by_duration):
             key = draft.keys[layer.id]
             if key not in self.records:
                 task = Task(
@@ -277,6 +278,11 @@ class Making:
                 record = _with_libraries(_named(task), task)
             self.context.records.keep_layer(key, record)
             return record
+
+
+def _by_duration(layer: Layer) -> int:
+    """Return a number by which layers that take long come first: at the end, short ones keep all processors busy."""
+    return _SLOWEST.index(layer.kind) if layer.kind in _SLOWEST else len(_SLOWEST)
 
 
 def _with_libraries(record: LayerRecord, task: Task) -> LayerRecord:
