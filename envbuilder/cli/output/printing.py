@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from envbuilder.cli.output.streams import foreign
 
 F = TypeVar("F", bound=Callable[..., Any])
 NARROWEST, WIDEST = 60, 120
+_NARROWEST_COLUMN = 12
 
 
 def json_option(command: F) -> F:
@@ -32,9 +34,13 @@ def notice(text: str) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return left-aligned columns, two blanks apart; the last is not padded."""
-    first, *rest = aligned([header, *rows])
-    return "\n".join([heading(first), *rest])
+    """Return left-aligned columns, two blanks apart; the last is not padded, and folded on a terminal."""
+    lines = list(aligned([header, *rows]))
+    start = len(lines[0]) - len(header[-1])
+    room = shutil.get_terminal_size().columns - start
+    if sys.stdout.isatty() and room >= _NARROWEST_COLUMN:
+        lines = [line[:start] + textwrap.fill(line[start:], room).replace("\n", "\n" + " " * start) for line in lines]
+    return "\n".join([heading(lines[0]), *lines[1:]])
 
 
 def width() -> int:
