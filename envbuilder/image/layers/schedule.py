@@ -27,7 +27,7 @@ from envbuilder.oci.transfers import Transfer
 
 _CONNECTIONS = 6
 _MOST_THREADS = 256
-_SLOWEST = (LayerKind.BYTECODE, LayerKind.BASE, LayerKind.INTERPRETER)
+_SLOWEST = (LayerKind.BASE, LayerKind.BYTECODE, LayerKind.INTERPRETER)
 
 
 @dataclass(kw_only=True)
