@@ -125,7 +125,7 @@ class Sources:
         ubuntu_allow_expired: See there.
         index: Address of a package index; empty for uv's own configuration.
         python_archives: Interpreter archives that the user names, as paths.
-        layer_caches: Repositories, as `HOST/NAME`, whose statements about layers are believed; in order.
+        layer_caches: Repositories, as `HOST/NAME`, whose statements about layers are trusted; in order.
         publishers: Where archives of vendors come from instead of their publishers: pairs of a publisher's id, or
             `*` for every other one, and a base URL or a directory; sorted.
         accept_nvidia_eula: Whether the user accepts NVIDIA's license of the libraries in those archives.
