@@ -28,6 +28,7 @@ SECTIONS: Sections = {
         "init": ("envbuilder.cli.init", "Write a commented envbuilder.yaml."),
         "lock": ("envbuilder.cli.lock", "Resolve envbuilder.yaml to exact files with hashes."),
         "diff": ("envbuilder.cli.diff", "Compare two locks."),
+        "export": ("envbuilder.cli.export", "Write a lock as a file of pip, uv, conda, Compose or an editor."),
     },
     "Images": {
         "plan": ("envbuilder.cli.plan", "Show the layers of an image without building it."),
