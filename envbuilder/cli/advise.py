@@ -8,20 +8,17 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.advise.advice import Query, RequestedRange, requested_range, requested_release
-from envbuilder.catalog.advise.recommend import advise, described
+from envbuilder.catalog.advise.recommend import advise
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.catalog.machine import Host, gpu_asked
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.machine_options import machines
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.advice import asked_text, recommendation_document, recommendation_text
 from envbuilder.cli.output.printing import json_option, print_json, width
 from envbuilder.core.errors import UsageError
-from envbuilder.core.files import read_text
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.facts.machine import host_of
-from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.wiring.inventory import inventory
 
 
@@ -108,7 +105,6 @@ def command(conditions: Conditions, limit: int, *, as_json: bool) -> None:
 
 
 def _query(catalog: Catalog, conditions: Conditions, available: Inventory) -> Query:
-    hosts = _described(catalog, conditions.driver, conditions.gpus)
     return Query(
         tensorflow=_range(conditions.tensorflow, "TensorFlow"),
         python=_python(conditions.python),
@@ -119,7 +115,7 @@ def _query(catalog: Catalog, conditions: Conditions, available: Inventory) -> Qu
         base=_base(catalog, conditions.base),
         cpu=conditions.cpu,
         inventory=available,
-        hosts=(*hosts, *(_host(file) for file in conditions.hosts)),
+        hosts=machines(catalog, conditions.driver, conditions.gpus, conditions.hosts),
     )
 
 
@@ -138,15 +134,3 @@ def _base(catalog: Catalog, name: str) -> str:
     if name and name not in known:
         raise UsageError(f"unknown base: {name!r}", hint=f"available: {', '.join(sorted(known))}")
     return name
-
-
-def _described(catalog: Catalog, driver: str | None, gpus: tuple[str, ...]) -> tuple[Host, ...]:
-    names = [name.strip() for each in gpus for name in each.split(",") if name.strip()]
-    return described(
-        requested_release(driver, "the driver") if driver else None,
-        tuple(gpu_asked(catalog.cuda, name) for name in names),
-    )
-
-
-def _host(file: Path) -> Host:
-    return host_of(decode(read_text(file), str(file)), file.name)

@@ -25,6 +25,7 @@ SECTIONS: Sections = {
         "advise": ("envbuilder.cli.advise", "Recommend environments for a machine or a set of versions."),
     },
     "Project": {
+        "adopt": ("envbuilder.cli.adopt", "Write an envbuilder.yaml for an existing project."),
         "init": ("envbuilder.cli.init", "Write a commented envbuilder.yaml."),
         "lock": ("envbuilder.cli.lock", "Resolve envbuilder.yaml to exact files with hashes."),
         "diff": ("envbuilder.cli.diff", "Compare two locks."),
