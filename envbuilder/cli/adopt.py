@@ -13,7 +13,7 @@ from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.machine_options import machines
+from envbuilder.cli.machine_options import driver_option, gpu_option, host_option, machines
 from envbuilder.cli.options import grouped, source_options
 from envbuilder.cli.output.adoption import adoption_document, adoption_text, notes
 from envbuilder.cli.output.printing import json_option, notice, print_json, width
@@ -43,22 +43,9 @@ class _Machine:
 _machine_options = grouped(
     "machine",
     _Machine,
-    click.option(
-        "--gpu",
-        "gpus",
-        multiple=True,
-        metavar="NAME[,NAME]",
-        help="GPUs to support: K80, V100, 'RTX 3090', or a compute capability such as 8.6. Repeatable.",
-    ),
-    click.option("--driver", metavar="X.Y[.Z]", help="Driver version of the machine, as shown by `nvidia-smi`."),
-    click.option(
-        "--host",
-        "hosts",
-        multiple=True,
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Facts of a machine (`doctor -o`, `probe.py --hardware`). Repeatable: all must fit.",
-    ),
+    gpu_option,
+    driver_option,
+    host_option,
     click.option("--cpu", is_flag=True, help="Choose a CPU environment."),
 )
 

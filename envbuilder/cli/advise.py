@@ -13,7 +13,7 @@ from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.machine_options import machines
+from envbuilder.cli.machine_options import driver_option, gpu_option, host_option, machines
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.advice import asked_text, recommendation_document, recommendation_text
 from envbuilder.cli.output.printing import json_option, print_json, width
@@ -55,27 +55,14 @@ _condition_options = grouped(
     Conditions,
     click.option("--tensorflow", metavar="SPEC", help="TensorFlow version: 2.4, 2.4.1 or '>=2.4,<2.6'."),
     click.option("--python", metavar="X.Y", help="Python version."),
-    click.option("--driver", metavar="X.Y[.Z]", help="Driver version of the machine, as shown by `nvidia-smi`."),
-    click.option(
-        "--gpu",
-        "gpus",
-        multiple=True,
-        metavar="NAME[,NAME]",
-        help="GPUs to support: K80, V100, 'RTX 3090', or a compute capability such as 8.6. Repeatable.",
-    ),
+    driver_option,
+    gpu_option,
     click.option("--keras", metavar="SPEC", help="Version of standalone Keras."),
     click.option("--cuda", metavar="SPEC", help="Version of the CUDA libraries."),
     click.option("--cudnn", metavar="SPEC", help="Version of cuDNN."),
     click.option("--glibc", metavar="X.Y", help="glibc version of a system on which to run without a container."),
     click.option("--cpu", is_flag=True, help="Show CPU environments only."),
-    click.option(
-        "--host",
-        "hosts",
-        multiple=True,
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Facts of a machine (`doctor -o`, `probe.py --hardware`). Repeatable: all must fit.",
-    ),
+    host_option,
     click.option("--base", default="", metavar="ID", help="Base of the image; `base list` shows them."),
 )
 

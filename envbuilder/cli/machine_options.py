@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import click
+
 from envbuilder.catalog.advise.advice import requested_release
 from envbuilder.catalog.advise.recommend import described
 from envbuilder.catalog.environments import Catalog
@@ -12,6 +14,25 @@ from envbuilder.catalog.machine import Host, gpu_asked
 from envbuilder.core.files import read_text
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.probe.decoding import decode
+
+driver_option = click.option(
+    "--driver", metavar="X.Y[.Z]", help="Driver version of the machine, as shown by `nvidia-smi`."
+)
+gpu_option = click.option(
+    "--gpu",
+    "gpus",
+    multiple=True,
+    metavar="NAME[,NAME]",
+    help="GPUs to support: K80, V100, 'RTX 3090', or a compute capability such as 8.6. Repeatable.",
+)
+host_option = click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Facts of a machine (`doctor -o`, `probe.py --hardware`). Repeatable: all must fit.",
+)
 
 
 def machines(catalog: Catalog, driver: str | None, gpus: Iterable[str], facts: Iterable[Path]) -> tuple[Host, ...]:

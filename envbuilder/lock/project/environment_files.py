@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.plain import plain_of
 from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedLine, requirement_clues
-from envbuilder.lock.project.metadata_files import line_with, poetry_readings
+from envbuilder.lock.project.metadata_files import line_with, poetry_readings, toml_document
 
 _CONDA = re.compile(r"(?:[\w.-]+::)?([A-Za-z0-9_.-]+)\s*([=<>!~].*)?")
 _SOFTWARE = {"python": ClueKind.PYTHON, "cudatoolkit": ClueKind.CUDA, "cudnn": ClueKind.CUDNN}
@@ -70,10 +69,9 @@ def _conda_range(text: str) -> str:
 
 def pipfile_readings(text: str, name: str) -> Iterator[Reading]:
     """Yield what a `Pipfile` says."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason=f"is not TOML: {error}")
+    document = toml_document(text)
+    if isinstance(document, str):
+        yield UnusedLine(line=SourceLine(file=name, number=0), reason=document)
         return
     for package, value in _table(document.get("packages")).items():
         yield from poetry_readings(package, value, text, name)
@@ -99,10 +97,9 @@ def pylock_readings(text: str, name: str) -> Iterator[Reading]:
 
     Source: https://packaging.python.org/en/latest/specifications/pylock-toml/ (version 1.0, read 2026-11-23).
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason=f"is not TOML: {error}")
+    document = toml_document(text)
+    if isinstance(document, str):
+        yield UnusedLine(line=SourceLine(file=name, number=0), reason=document)
         return
     python = document.get("requires-python")
     if isinstance(python, str):

@@ -7,6 +7,7 @@ import configparser
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from envbuilder.lock.project.clues import (
     Clue,
@@ -23,10 +24,9 @@ _CARET = re.compile(r"[\^~](\d+(?:\.\d+)*)$")
 
 def pyproject_readings(text: str, name: str) -> Iterator[Reading]:
     """Yield what a `pyproject.toml` says: the table `project`, else that of Poetry."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason=f"is not TOML: {error}")
+    document = toml_document(text)
+    if isinstance(document, str):
+        yield UnusedLine(line=SourceLine(file=name, number=0), reason=document)
         return
     project = document.get("project")
     if isinstance(project, dict):
@@ -36,6 +36,14 @@ def pyproject_readings(text: str, name: str) -> Iterator[Reading]:
     poetry = document.get("tool", {}).get("poetry", {}) if isinstance(document.get("tool"), dict) else {}
     for package, value in poetry.get("dependencies", {}).items() if isinstance(poetry, dict) else ():
         yield from poetry_readings(package, value, text, name)
+
+
+def toml_document(text: str) -> dict[str, Any] | str:
+    """Return a TOML document; the reason, if it is none."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        return f"is not TOML: {error}"
 
 
 def poetry_readings(package: str, value: object, text: str, name: str) -> Iterator[Reading]:
