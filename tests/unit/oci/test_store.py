@@ -26,11 +26,6 @@ def digest_of(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(folder=tmp_path / "store")
-
-
 @given(st.binary())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 def test_what_is_put_in_comes_out_under_its_digest(store: Store, content: bytes) -> None:
