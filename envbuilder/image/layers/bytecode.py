@@ -61,6 +61,11 @@ def bytecode(entries: Iterable[Entry], python: TargetPython, work: Path, jobs: i
         yield list(_answers(Path(answer.name), tag, frozenset(entry.path for entry in sources)))
 
 
+def source_size(entries: Iterable[Entry]) -> int:
+    """Return the bytes of the Python sources among some entries."""
+    return sum(entry.member.size for entry in entries if _is_source(entry))
+
+
 def _processes(sources: Iterable[Entry], jobs: int) -> int:
     """Return a number of processes: another one pays off for each half a second of work."""
     return max(1, min(jobs, _MOST_PROCESSES, sum(entry.member.size for entry in sources) // _SHARE))

@@ -12,7 +12,7 @@ from envbuilder.core.image_layout import HOOK_FILE, LOCK_FILE, PROBE_FILE
 from envbuilder.core.image_paths import parents
 from envbuilder.core.memory_policy import START, START_NAME
 from envbuilder.image.layers.admission import Clashes, admitted
-from envbuilder.image.layers.bytecode import bytecode
+from envbuilder.image.layers.bytecode import bytecode, source_size
 from envbuilder.image.layers.compression import Watch
 from envbuilder.image.layers.entries import Entry, completed, text
 from envbuilder.image.layers.inputs import Ingredients
@@ -23,6 +23,7 @@ from envbuilder.image.layers.needed_libraries import IS_LIBRARY, Tap, needed
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.layers.vendor_libraries import library_entries, required
 from envbuilder.image.layers.wheels import brought, installed, scripts
+from envbuilder.image.plan.layers import WORTH_COMPILING
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
@@ -151,6 +152,8 @@ def _own(task: Task) -> LayerRecord:
     entries = list(_installed(task, task.layer))
     for entry in entries:
         clashes.see(entry, own=True)
+    if source_size(entries) < WORTH_COMPILING:
+        return task.write(entries, Packing.MIXED, notes=clashes.notes[noted:])
     with bytecode(entries, task.ingredients.python(), task.ingredients.work, task.jobs) as compiled:
         return task.write([*entries, *compiled], Packing.MIXED, notes=clashes.notes[noted:])
 
