@@ -120,3 +120,15 @@ def _answers(answer: Path, tag: str, sources: frozenset[str]) -> Iterator[Entry]
 def _place(path: str, tag: str) -> str:
     parent, _, name = path.rpartition("/")
     return f"{parent}/__pycache__/{name.removesuffix('.py')}.{tag}.pyc"
+
+
+def source_of(path: str) -> str:
+    """Return the path of the source of a file with bytecode.
+
+    Example:
+        >>> source_of("opt/six/__pycache__/a.b.cpython-38.pyc")
+        'opt/six/a.b.py'
+    """
+    folder, _, name = path.rpartition("/")
+    module = name.removesuffix(".pyc").rpartition(".")[0]
+    return f"{folder.removesuffix('__pycache__')}{module}.py"
