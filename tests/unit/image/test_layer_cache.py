@@ -100,6 +100,11 @@ def blob_of(image: Assembled, layer: str) -> str:
     return digest
 
 
+def size_of(image: Assembled, layer: str) -> int:
+    [size] = [each.blob.size for each in image.image.layers if each.id == layer]
+    return size
+
+
 def lie(team: Team, image: Assembled, layer: str, **changes: str | int) -> None:
     """Let the cache state something else about a layer."""
     [pin] = [each for each in image.image.layers if each.id == layer]
@@ -274,6 +279,27 @@ def test_a_false_statement_about_a_layer_is_found_out_and_the_layer_is_made(
     lie(team, first, "packages", **changes)
     image = one(team.world.lock(), team.machine("second"))
     assert (image.image, set(image.made)) == (first.image, {"packages"})
+
+
+def test_a_lie_that_another_layer_has_this_key_is_not_heard_where_the_lock_names_the_digest(team: Team) -> None:
+    first = team.filled(team.world.lock())
+    lie(team, first, "packages", digest=blob_of(first, "own"), size=size_of(first, "own"))
+    image = one(first.lock, team.machine("second"))
+    assert (image.image, image.is_confirmed) == (first.image, True)
+
+
+@pytest.mark.parametrize("what", ["layer", "diff id"])
+def test_a_lie_that_only_the_content_refutes_is_marked_and_is_exposed_by_making_the_layers(
+    team: Team, what: str
+) -> None:
+    first = team.filled(team.world.lock())
+    [other] = [each for each in first.image.layers if each.id == "own"]
+    changes: dict[str, str | int] = {"digest": other.blob.digest, "size": other.blob.size} if what == "layer" else {}
+    lie(team, first, "packages", diff_id=other.diff_id, **changes)
+    believed = one(team.world.lock(), team.machine("second"))
+    assert (believed.is_confirmed, believed.image == first.image) == (False, False)
+    # What `reproduce` builds: the pins, without what anybody states about the layers.
+    assert one(replace(believed.lock, image=None), team.world.ports("reproducing")).image == first.image
 
 
 @pytest.mark.parametrize("content", [b"no json", b"{}", b'{"annotations":{"%s":"{}"}}' % RECORD.encode()])
