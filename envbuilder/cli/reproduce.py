@@ -121,9 +121,8 @@ def _tell(lock: Lock, attempts: tuple[Attempt, ...], differ: tuple[str, ...]) ->
     else:
         click.echo(f"{lock.environment}: the images are identical")
     if lock.image and lock.image.manifest != attempts[0].manifest:
-        click.echo(
-            f"the lock has {lock.image.manifest}: it was created by another version or its digests are wrong; run `envbuilder lock`"
-        )
+        why = "it was created by another version, or its digests are wrong"
+        click.echo(f"the lock has {lock.image.manifest}: {why}; run `envbuilder lock`")
 
 
 def _document(lock: Lock, attempts: tuple[Attempt, ...], differ: tuple[str, ...]) -> dict[str, object]:
