@@ -60,8 +60,8 @@ class IngredientSources:
         packages: Resolves Python packages.
         sizes: Sizes of their files.
         tools: Programs that the build uses.
-        kept: A lock whose base and OS packages are used again while everything that decides them is unchanged; None to
-            look for the newest ones.
+        kept: A lock whose base, interpreter and OS packages are used again while everything that decides them is
+            unchanged; None to look for the newest ones.
     """
 
     bases: Mapping[BaseKind, BaseSource]
@@ -137,7 +137,7 @@ def _locate(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> Locat
     base = _base(choice, spec, sources) if base_first else None
     if isinstance(base, Refused):
         return base
-    python = _python(choice, spec, sources.pythons)
+    python = _python(choice, spec, sources)
     if isinstance(python, Refused):
         return replace(python, base=choice.system.id)
     base = base or _base(choice, spec, sources)
@@ -150,12 +150,14 @@ def _base(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> BasePin
     return sources.bases[choice.system.kind].locate(choice.system, spec.sources)
 
 
-def _python(choice: BaseChoice, spec: Spec, pythons: PythonSource) -> PythonPin | Refused:
+def _python(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> PythonPin | Refused:
+    if sources.kept and not spec.sources.python_archives and has_same_base(sources.kept, choice, spec):
+        return sources.kept.python
     match choice.python_provider:
         case PythonProvider.OS:
             return PythonPin(version=choice.python, provider=PythonProvider.OS)
         case PythonProvider.ARCHIVE:
-            return pythons.locate(choice.python, choice.system.glibc, spec.sources)
+            return sources.pythons.locate(choice.python, choice.system.glibc, spec.sources)
 
 
 def _packages(
