@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,10 +37,12 @@ class Store:
     Attributes:
         folder: Created on first use.
         trusted: Files that this process has read or written as a whole, and thereby verified.
+        check: Called before each write of a new file; raises an exception to cancel it.
     """
 
     folder: Path
     trusted: set[Path] = field(default_factory=set)
+    check: Callable[[], None] = lambda: None
 
     def path(self, digest: str) -> Path:
         """Return the path of the file with this digest, which need not exist.
@@ -104,7 +106,7 @@ class Store:
         part = self._parts() / f"new-{uuid.uuid4().hex}"
         try:
             with full_disk(part), _exclusive(part) as stream:
-                writer = Writer(stream)
+                writer = Writer(stream, self.check)
                 yield writer
                 stream.flush()
                 if expected and writer.digest != expected:
@@ -274,17 +276,23 @@ def digits_of(digest: str) -> str:
 class Writer:
     """Writer that digests and counts bytes.
 
+    Args:
+        stream: Receives the bytes.
+        check: Called before each write.
+
     Attributes:
         size: Bytes written so far.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, check: Callable[[], None] = lambda: None) -> None:
+        self._check = check
         self._stream = stream
         self._hash = hashlib.sha256()
         self.size = 0
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
+        self._check()
         self._hash.update(data)
         self.size += len(data)
         self._stream.write(data)

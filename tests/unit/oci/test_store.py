@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import CancelledError
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,16 @@ def test_what_is_put_in_comes_out_under_its_digest(store: Store, content: bytes)
     digest = store.put(content)
     assert digest == digest_of(content)
     assert Store(folder=store.folder).read(digest) == content
+
+
+def test_a_cancelled_file_leaves_nothing(store: Store) -> None:
+    def cancel() -> None:
+        raise CancelledError
+
+    with pytest.raises(CancelledError):
+        replace(store, check=cancel).put(CONTENT)
+    assert not any(store.entries())
+    assert not any((store.folder / "parts").iterdir())
 
 
 def test_a_file_is_taken_as_it_is(store: Store, tmp_path: Path) -> None:
