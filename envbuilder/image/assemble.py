@@ -55,7 +55,7 @@ class Assembly:
 
     Attributes:
         images: In the order of their locks.
-        fetched: Bytes that were downloaded.
+        fetched: Bytes that were downloaded, also for the locks since the assembly before.
         steps: Steps, in the order of their start.
         seconds: Wall time.
     """
@@ -125,7 +125,8 @@ def assemble(  # noqa: PLR0913  three are options
         making.settle()
         images = tuple(_finished(each, making, layer_format) for each in drafts)
         fetching.close()
-    return Assembly(images=images, fetched=fetching.bytes, steps=journal.steps(), seconds=context.clock() - started)
+    fetched = context.store.received.take()
+    return Assembly(images=images, fetched=fetched, steps=journal.steps(), seconds=context.clock() - started)
 
 
 def _elsewhere(pushes: LayerPushes | None, *, digests_only: bool, whole: bool) -> Elsewhere:

@@ -111,7 +111,6 @@ class Fetching:
     journal: Journal
     stack: ExitStack
     cancellation: EventCancellation
-    bytes: int = 0
     _futures: dict[str, Future[None]] = field(default_factory=dict)
     _pool: ThreadPoolExecutor | None = None
     _progress: dict[str, int] = field(default_factory=dict)
@@ -182,17 +181,14 @@ class Fetching:
 
     def _fetch(self, file: IndexFile, total: int) -> None:
         self.context.packages.fetch(file, self._progress_of(file.sha256, total))
-        self.bytes = sum(self._progress.values())
 
     def _fetch_archive(self, pin: ArchivePin, total: int) -> None:
         self.context.archives.files.fetch(pin, self._progress_of(pin.sha256, total))
-        self.bytes = sum(self._progress.values())
 
     def _pulled(self, total: int) -> Callable[[Transfer], None]:
         def listen(transfer: Transfer) -> None:
             self._progress[transfer.item] = transfer.current
-            self.bytes = sum(self._progress.values())
-            self.journal.tell(Transfer(item="pulled", current=self.bytes, total=total))
+            self.journal.tell(Transfer(item="pulled", current=sum(self._progress.values()), total=total))
 
         return listen
 

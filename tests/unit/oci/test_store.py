@@ -104,6 +104,21 @@ def test_a_download_goes_on_where_it_ended(store: Store) -> None:
         assert receiver is None
 
 
+def test_what_was_downloaded_is_counted_once(store: Store) -> None:
+    digest = digest_of(CONTENT)
+    with pytest.raises(ConnectionError), store.receiving(digest) as receiver:  # noqa: PT012  the block is what fails
+        assert receiver is not None
+        receiver.write(CONTENT[:1000])
+        raise ConnectionError
+    store.put(b"made here")
+    assert (store.received.take(), store.received.take()) == (1000, 0)
+    with store.receiving(digest) as receiver:
+        assert receiver is not None
+        receiver.restart()
+        receiver.write(CONTENT)
+    assert replace(store, check=lambda: None).received.take() == len(CONTENT)
+
+
 def test_a_wrong_beginning_is_thrown_away(store: Store) -> None:
     digest = digest_of(CONTENT)
     with pytest.raises(VerificationFailed), store.receiving(digest) as receiver:  # noqa: PT012  the block is what fails
