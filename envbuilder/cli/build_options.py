@@ -53,6 +53,11 @@ build_options = grouped(
         type=click.Path(path_type=Path),
         help="assemble: write an OCI layout (directory), an OCI archive (.tar) or a squashfs (.sqsh) image.",
     ),
+    click.option(
+        "--attestations",
+        is_flag=True,
+        help="With -o: also write bill of materials and provenance into a layout or archive.",
+    ),
     click.option("--load", is_flag=True, help="assemble: load the image into Docker; send missing layers only."),
     click.option(
         "--layer-format",

@@ -31,12 +31,14 @@ class Destinations:
     Attributes:
         names: `repository:tag` of the image.
         output: A directory (OCI layout), a `.tar` (OCI archive that Docker loads too) or a `.sqsh`; None for none.
+        attestations: Also write bill of materials and provenance into a layout or archive.
         load: Load it into the container engine.
         epoch: Time stamp for formats that have one.
     """
 
     names: tuple[str, ...]
     output: Path | None = None
+    attestations: bool = False
     load: bool = False
     epoch: int = 0
 
@@ -105,6 +107,6 @@ class Delivery:
                 image, self.store, output, epoch=wanted.epoch, search_path=self.search_path, sandbox=self.sandbox
             )
         elif output.suffix in _ARCHIVES:
-            write_archive(image, self.store, output, wanted.names)
+            write_archive(image, self.store, output, wanted.names, attestations=wanted.attestations)
         else:
-            write_layout(image, self.store, output, wanted.names)
+            write_layout(image, self.store, output, wanted.names, attestations=wanted.attestations)
