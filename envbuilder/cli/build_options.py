@@ -51,7 +51,7 @@ build_options = grouped(
         "-o",
         "--output",
         type=click.Path(path_type=Path),
-        help="assemble: write an OCI layout (directory), an OCI archive (.tar) or a squashfs (.sqsh) image.",
+        help="assemble: write an OCI layout (directory), an OCI archive (.tar), a squashfs (.sqsh) or a SIF (.sif).",
     ),
     click.option(
         "--attestations",

@@ -65,7 +65,7 @@ class BuildOptions:
         push: Push every name to its registry.
         builder: Docker's builder; None lets the engine decide: BuildKit where it is available.
         use_cache: False builds every layer of a Dockerfile again.
-        output: Directory (OCI layout), `.tar` or `.sqsh` to write; None for none.
+        output: Directory (OCI layout), `.tar`, `.sqsh` or `.sif` to write; None for none.
         attestations: Also write bill of materials and provenance into a layout or archive.
         load: Load an assembled image into the container engine.
         layer_format: Format of assembled layers.
