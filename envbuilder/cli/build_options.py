@@ -51,7 +51,12 @@ build_options = grouped(
         "-o",
         "--output",
         type=click.Path(path_type=Path),
-        help="assemble: write an OCI layout (directory), an OCI archive (.tar) or a squashfs (.sqsh) image.",
+        help="assemble: write an OCI layout (directory), an OCI archive (.tar), a squashfs (.sqsh) or a SIF (.sif).",
+    ),
+    click.option(
+        "--attestations",
+        is_flag=True,
+        help="With -o: also write bill of materials and provenance into a layout or archive.",
     ),
     click.option("--load", is_flag=True, help="assemble: load the image into Docker; send missing layers only."),
     click.option(

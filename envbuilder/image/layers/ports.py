@@ -34,8 +34,13 @@ class PackageFiles(Protocol):
 class Bases(Protocol):
     """Bases of images."""
 
-    def open(self, lock: Lock) -> BaseContent:
-        """Return the content of the base of a lock; nothing is fetched before it is used."""
+    def open(self, lock: Lock, fetch_tree: Callable[[], None]) -> BaseContent:
+        """Return the content of the base of a lock; nothing is fetched before it is used.
+
+        Args:
+            lock: The lock.
+            fetch_tree: Called before a missing tree is made; may put its tar into the store.
+        """
         ...
 
 
