@@ -18,7 +18,7 @@ LAYER_CACHE_VARIABLE = "ENVBUILDER_LAYER_CACHE"
 
 
 def caches_to_read(settings: Settings, sources: Sources) -> tuple[str, ...]:
-    """Return the layer caches that are believed: of the command line or the spec, else of the environment.
+    """Return the trusted layer caches: of the command line or the spec, else of the environment.
 
     Returns:
         Repositories, as `HOST/NAME`, in the order in which they are asked.

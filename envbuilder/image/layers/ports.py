@@ -73,7 +73,7 @@ class LayerPushes(Protocol):
 
 
 class LayerCache(Protocol):
-    """Layers by key, made by anybody and believed because the user named the place; none of them is required."""
+    """Layers by key, made on any machine, and trusted because the user named the place; none of them is required."""
 
     @property
     def is_written(self) -> bool:

@@ -174,7 +174,9 @@ class ToyPackages:
             raise SourceUnreachable(f"{file.file} cannot be fetched", hint="check the network")
         self.world.before_fetch.get(file.file, lambda: None)()
         self.world.fetched.append(file.file)
-        self.store.take(self.world.index / file.file)
+        with self.store.receiving(f"sha256:{file.sha256}") as receiver:
+            assert receiver is not None
+            receiver.write((self.world.index / file.file).read_bytes())
         progress(file.size, file.size)
 
 
