@@ -24,7 +24,7 @@ selection_options = grouped(
         "tags",
         multiple=True,
         metavar="NAME[:TAG]",
-        help="Default: envbuilder/NAME:latest; NAME is the environment, or `name:` of the spec.",
+        help="Image name. Repeatable. Default: envbuilder/NAME:latest, with NAME of the environment or of the spec.",
     ),
     click.option("--base", default="", metavar="ID", help="Base of the image. Default: the first one available."),
     tensorflow_option,
@@ -44,7 +44,7 @@ build_options = grouped(
         type=click.Choice(["auto", *(each.value for each in Builder)]),
         default="auto",
         callback=lambda _context, _option, value: None if value == "auto" else Builder(value),
-        help="docker: builder of the Docker engine.",
+        help="docker: build with BuildKit or with the classic builder. auto: BuildKit if it works with this engine.",
     ),
     click.option("--no-cache", "use_cache", flag_value=False, default=True, help="docker: do not use the build cache."),
     click.option(

@@ -73,7 +73,7 @@ def cache_from_option(command: F) -> F:
         type=LAYER_CACHE,
         metavar="REGISTRY/REPOSITORY",
         multiple=True,
-        help="Take layers that others made from here; its statements are believed. Repeatable. "
+        help="Take layers from this layer cache instead of making them; it is trusted. Repeatable. "
         "Default: `sources.layer_cache` of the spec, else ENVBUILDER_LAYER_CACHE.",
     )(command)
 
