@@ -3,7 +3,9 @@
 Needs root and Debian's packages slurmctld, slurmd, slurm-client and munge. GPUs are character devices in the directory
 of the cluster: the scheduler allocates them, no driver opens them. Everything is below that directory and on loopback.
 
-    python -m tools.slurm_cluster DIRECTORY 'NAME:GPUS:FEATURE,…' … -- COMMAND …
+    python -m tools.slurm_cluster DIRECTORY 'NAME:GPUS:FEATURE,…' … [plugin=FILE] -- COMMAND …
+
+A plugin is one of SPANK, such as pyxis. Names of nodes that the host resolves let workers reach each other.
 """
 
 from __future__ import annotations
@@ -48,18 +50,22 @@ class SlurmNode:
 
 
 @contextmanager
-def slurm_cluster(folder: Path, nodes: Sequence[SlurmNode], *, port: int = _FIRST_PORT) -> Iterator[dict[str, str]]:
+def slurm_cluster(
+    folder: Path, nodes: Sequence[SlurmNode], *, plugins: Sequence[str] = (), port: int = _FIRST_PORT
+) -> Iterator[dict[str, str]]:
     """Run a cluster; yield the environment variables of its clients.
 
     Args:
         folder: Directory for its files; it is emptied.
         nodes: The nodes.
+        plugins: Plugins of SPANK.
         port: First of as many ports as there are nodes, and one.
     """
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("spool", "log", "munge", "dev"):
         (folder / name).mkdir(parents=True)
     _configure(folder, nodes, port)
+    (folder / "plugstack.conf").write_text("".join(f"required {each}\n" for each in plugins), encoding="utf-8")
     variables = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
     with ExitStack() as stack:
         stack.enter_context(_munge(folder))
@@ -96,6 +102,7 @@ def _configure(folder: Path, nodes: Sequence[SlurmNode], port: int) -> None:
         "ReturnToService=2",
         "GresTypes=gpu",
         "MpiDefault=none",
+        f"PlugStackConfig={folder}/plugstack.conf",
     ]
     gres: list[str] = []
     for number, node in enumerate(nodes, 1):
@@ -170,7 +177,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command in a cluster and return its status."""
     folder, *rest = arguments
     split = rest.index("--")
-    with slurm_cluster(Path(folder).resolve(), [SlurmNode.parse(each) for each in rest[:split]]) as variables:
+    plugins = [each.removeprefix("plugin=") for each in rest[:split] if each.startswith("plugin=")]
+    nodes = [SlurmNode.parse(each) for each in rest[:split] if not each.startswith("plugin=")]
+    with slurm_cluster(Path(folder).resolve(), nodes, plugins=plugins) as variables:
         return subprocess.run(rest[split + 1 :], env=variables, check=False).returncode
 
 

@@ -124,9 +124,12 @@ def _gpus(group: GpuGroup) -> Iterator[Term]:
 
 def _drivers(ranges: tuple[DriverRange, ...], labels: DriverLabels) -> Iterator[Term]:
     for each in ranges:
-        above = tuple(_from(each.least, labels))
-        below = tuple(_below(each.before, labels)) if each.before else ((),)
-        yield from ((*high, *low) for high, low in product(above, below))
+        for high in _from(each.least, labels):
+            # A term that fixes a branch below the bound needs no second condition.
+            if each.before is None or (high[0].operator is Operator.IN and each.least.major < each.before.major):
+                yield high
+            else:
+                yield from ((*high, *low) for low in _below(each.before, labels))
 
 
 def _from(least: Release, labels: DriverLabels) -> Iterator[Term]:
