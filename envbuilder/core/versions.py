@@ -25,6 +25,11 @@ def _significant(text: str) -> tuple[int, ...]:
     return parts[:end]
 
 
+@lru_cache(maxsize=4096)
+def _head(text: str, count: int) -> tuple[int, ...]:
+    return (*_parts(text), *([0] * count))[:count]
+
+
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
@@ -77,7 +82,7 @@ class Release:
 
     def head(self, count: int) -> tuple[int, ...]:
         """Return the first `count` numbers, padded with zeros."""
-        return (*self.parts, *([0] * count))[:count]
+        return _head(self.text, count)
 
     def __eq__(self, other: object) -> bool:
         return self._key == other._key if isinstance(other, Release) else NotImplemented
