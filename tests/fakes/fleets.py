@@ -55,6 +55,8 @@ def node_document(kind: NodeKind, base: Mapping[str, Any]) -> dict[str, Any]:
     other = json.loads(host_document(kind.driver, kind.gpus, avx=kind.avx))["facts"]
     for name in ("driver", "nvml", "machine"):
         made["facts"][name] = other[name]
+    if kind.driver and made["facts"].get("host", {}).get("ok"):
+        made["facts"]["host"]["value"]["modules"] = {"nvidia": True, "nvidia_uvm": True, "nouveau": False}
     made["facts"]["interpreter"]["value"]["version"] = kind.python
     made["facts"]["clock"] = {
         "ok": True, "seconds": 0.0, "value": {"time": STARTED + 1.5, "synchronized": True}
@@ -63,11 +65,10 @@ def node_document(kind: NodeKind, base: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kinds_of(count: int) -> Iterator[tuple[str, NodeKind]]:
-    """Names and kinds of the nodes of a fleet."""
-    kinds = [kind for kind in KINDS for _ in range(kind.share)]
-    for number in range(count):
-        kind = kinds[number * 37 % len(kinds)]
-        yield f"{kind.name}{number:04d}", kind
+    """Names and kinds of the nodes of a fleet, with numbers from 1 on in each kind."""
+    for kind in KINDS:
+        for number in range(1, count * kind.share // 100 + 1):
+            yield f"{kind.name}{number:03d}", kind
 
 
 def write_node(folder: Path, name: str, document: object) -> None:

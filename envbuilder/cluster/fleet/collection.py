@@ -65,7 +65,7 @@ class SilentNode:
 
     Attributes:
         node: Its name.
-        why: The last message about it; a general one if there is none.
+        why: The last two messages about it; a general one if there is none.
     """
 
     node: str
@@ -117,7 +117,7 @@ class Collection:
         run = self._run(node)
         lines = [line.strip() for line in _optional(self.folder / f"{node}.err").splitlines() if line.strip()]
         if lines:
-            return lines[-1][:_LONGEST_REASON]
+            return "; ".join(lines[-2:])[:_LONGEST_REASON]
         if run is not None:
             return f"the probe ended with status {run.status} and wrote nothing"
         return "no answer: there is no file of it in the directory"

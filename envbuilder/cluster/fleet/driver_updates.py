@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -10,6 +10,7 @@ from envbuilder.catalog.machine import Host
 from envbuilder.catalog.verdicts import Compatibility
 from envbuilder.cluster.fleet.fleet_images import FleetImage
 from envbuilder.cluster.fleet.fleet_report import DriverUpdate, GroupVerdict, ImageEffect, ImageVerdicts
+from envbuilder.cluster.fleet.node_groups import NodeGroup
 from envbuilder.core.versions import Release
 
 Judge: TypeAlias = Callable[[FleetImage, Host], Compatibility]
@@ -44,26 +45,34 @@ def _needed(group: GroupVerdict) -> Iterator[Release]:
 def _update(driver: Release, verdicts: Sequence[ImageVerdicts], judge: Judge) -> DriverUpdate:
     gains, losses, updated = [], [], {}
     for each in verdicts:
-        gained, lost = [], []
-        for group in each.groups:
-            host = group.group.host
-            if not host.gpus or host.driver is None or host.driver >= driver:
-                continue
-            after = judge(each.image, replace(host, driver=driver, library=None, cuda=None))
-            runs = each.image.runs(after.fit)
-            if runs and not group.runs:
-                gained += group.group.nodes
-                updated[group.group.id] = group.group
-            elif group.runs and not runs:
-                lost += group.group.nodes
-        if gained:
-            gains.append(ImageEffect(image=each.image.name, nodes=tuple(sorted(gained))))
-        if lost:
-            losses.append(ImageEffect(image=each.image.name, nodes=tuple(sorted(lost))))
+        changed = [group for group in each.groups if _changes(each.image, group, driver, judge)]
+        gained = [group.group for group in changed if not group.runs]
+        lost = [group.group for group in changed if group.runs]
+        updated.update({group.id: group for group in gained})
+        gains += _effect(each.image, gained)
+        losses += _effect(each.image, lost)
     return DriverUpdate(
         to=driver,
         drivers=tuple(sorted({group.host.driver for group in updated.values() if group.host.driver is not None})),
-        nodes=tuple(sorted(node for group in updated.values() for node in group.nodes)),
+        nodes=_names(updated.values()),
         gains=tuple(gains),
         losses=tuple(losses),
     )
+
+
+def _changes(image: FleetImage, group: GroupVerdict, driver: Release, judge: Judge) -> bool:
+    """Return True if a newer driver changes whether an image runs on a group."""
+    host = group.group.host
+    if not host.gpus or host.driver is None or host.driver >= driver:
+        return False
+    after = judge(image, replace(host, driver=driver, library=None, cuda=None))
+    return image.runs(after.fit) != group.runs
+
+
+def _effect(image: FleetImage, groups: Sequence[NodeGroup]) -> Iterator[ImageEffect]:
+    if groups:
+        yield ImageEffect(image=image.name, nodes=_names(groups))
+
+
+def _names(groups: Iterable[NodeGroup]) -> tuple[str, ...]:
+    return tuple(sorted(node for group in groups for node in group.nodes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import assert_never
 
@@ -68,7 +68,7 @@ def check_fleet(
     groups = grouped_nodes((node.name, node.host) for node in nodes)
     judge = _remembering(catalog, images)
     verdicts = tuple(_verdicts(image, groups, judge) for image in images)
-    unproven = [each.node for each in (*silent, *unreadable)]
+    unproven = [*(each.node for each in silent), *(each.node for each in unreadable)]
     changes = {node.name: node.changes for node in nodes}
     return FleetReport(
         name=str(collection.folder),
@@ -81,9 +81,14 @@ def check_fleet(
         findings=_shared_findings(nodes),
         updates=driver_updates(verdicts, judge),
         drift=fleet_drift(earlier, changes, unproven) if earlier else None,
-        constraints=tuple(scheduler_constraint(catalog.cuda, each) for each in verdicts),
+        constraints=(),
         features=node_features(catalog.cuda, groups),
     )
+
+
+def with_constraints(report: FleetReport, catalog: Catalog) -> FleetReport:
+    """Return a report with the constraints for schedulers; they take half a second of processor time for each image."""
+    return replace(report, constraints=tuple(scheduler_constraint(catalog.cuda, each) for each in report.images))
 
 
 def _node(catalog: Catalog, found: NodeFacts, earlier: Collection | None) -> _Node:

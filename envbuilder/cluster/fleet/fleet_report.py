@@ -167,7 +167,7 @@ class FleetReport:
         findings: Worst first, then those of most nodes.
         updates: Driver updates; those that help most nodes first.
         drift: None if no earlier collection was named.
-        constraints: One for each image.
+        constraints: One for each image; empty if they were not asked for.
         features: Features of the nodes for `slurm.conf`.
     """
 

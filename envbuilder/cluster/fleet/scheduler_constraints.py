@@ -26,7 +26,8 @@ def scheduler_constraint(facts: CudaFacts, verdicts: ImageVerdicts) -> Scheduler
     """
     image, stack = verdicts.image, _stack(verdicts)
     requirements = node_requirements(facts, stack, products=_products(facts, verdicts.groups))
-    runs, others = [], []
+    runs: list[NodeGroup] = []
+    others: list[NodeGroup] = []
     for each in verdicts.groups:
         fits = image.runs(judge_stack(facts, stack, each.group.host).fit)
         (runs if fits else others).append(each.group)

@@ -13,7 +13,7 @@ from envbuilder.diagnostics import host as examining
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, LibcudaPath, Loader, Seen, Unseen
 from envbuilder.diagnostics.facts.hardware import GpuBytes, GpuProcess
 from envbuilder.diagnostics.facts.host import BusGpu, Disk, GpuModules, NamedProcess, Smi, Wsl
-from envbuilder.diagnostics.facts.node import Clock, Network, NodeDirectory, Scheduler, UserNamespaces
+from envbuilder.diagnostics.facts.node import Clock, Directory, Network, NodeDirectory, Scheduler, UserNamespaces
 from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.environment import CaBundle, Silence, SourceKind
 from envbuilder.diagnostics.host.machine_view import MachineView
@@ -99,6 +99,11 @@ LOGIN = Scheduler(name="slurm", job=False)
 DEAD_MOUNT = (NodeDirectory(role="home", state=Unseen(kind="Timeout", message="no answer after 6 s")),)
 TMPFS = Disk(path="/tmp", total=GIB, free=GIB)
 ROOT_DISK = Disk(path="/", total=500 * GIB, free=200 * GIB)
+
+
+def no_file(error: str) -> Directory:
+    """A HOME on a file server in which no file can be created."""
+    return replace(NFS_HOME, error=error, writable=False, locks=None, owner=None)
 
 
 def at(home: object = None, *, uid: int = 1000, **parts: object) -> MachineView:
@@ -228,9 +233,9 @@ CAUGHT: list[tuple[str, Severity, str, MachineView]] = [
         at(temporary=directory("/tmp", error="EROFS", **NO_FILE), root=READ_ONLY)),
     ("read-only-root", N, "mounted read-only", at(root=READ_ONLY)),
     ("home-not-writable", W, "(/home/me, ext4): EROFS", at(directory("/home/me", error="EROFS", **NO_FILE))),
-    ("home-not-writable", W, "EACCES", at(replace(NFS_HOME, error="EACCES", **NO_FILE))),
+    ("home-not-writable", W, "EACCES", at(no_file("EACCES"))),
     ("root-squash", W, "belongs to user 65534", at(replace(NFS_HOME, owner=65534), uid=0)),
-    ("root-squash", W, "root is refused: EACCES", at(replace(NFS_HOME, error="EACCES", **NO_FILE), uid=0)),
+    ("root-squash", W, "root is refused: EACCES", at(no_file("EACCES"), uid=0)),
     ("home-without-locks", W, "(/home/me, nfs4) cannot be locked with flock: ENOLCK",
         at(replace(NFS_HOME, locks=False, lock_error="ENOLCK"))),
     ("locks-of-one-node", W, "mount option nolock", at(replace(NFS_HOME, type="nfs", options=("nolock", "rw")))),
@@ -356,12 +361,12 @@ PASSED: list[tuple[str, MachineView]] = [
     ("temporary-not-writable", at(root=READ_ONLY)),
     ("read-only-root", at(temporary=directory("/tmp", error="EROFS", **NO_FILE), root=READ_ONLY)),
     ("read-only-root", at()),
-    ("home-not-writable", at(replace(NFS_HOME, error="EACCES", **NO_FILE), uid=0)),
+    ("home-not-writable", at(no_file("EACCES"), uid=0)),
     ("home-not-writable", at()),
     ("root-squash", at(replace(NFS_HOME, owner=65534))),
     ("root-squash", at(directory("/home/me", error="EACCES", **NO_FILE), uid=0)),
     ("root-squash", at(replace(NFS_HOME, owner=0), uid=0)),
-    ("root-squash", at(replace(NFS_HOME, error="EROFS", **NO_FILE), uid=0)),
+    ("root-squash", at(no_file("EROFS"), uid=0)),
     ("home-without-locks", at(NFS_HOME)),
     ("home-without-locks", at(replace(NFS_HOME, locks=None, writable=False, error="EROFS"))),
     ("locks-of-one-node", at(replace(NFS_HOME, options=("local_lock=none", "rw")))),
