@@ -43,7 +43,9 @@ def _needed(group: GroupVerdict) -> Iterator[Release]:
 
 
 def _update(driver: Release, verdicts: Sequence[ImageVerdicts], judge: Judge) -> DriverUpdate:
-    gains, losses, updated = [], [], {}
+    gains: list[ImageEffect] = []
+    losses: list[ImageEffect] = []
+    updated: dict[str, NodeGroup] = {}
     for each in verdicts:
         changed = [group for group in each.groups if _changes(each.image, group, driver, judge)]
         gained = [group.group for group in changed if not group.runs]
