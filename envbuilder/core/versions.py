@@ -25,11 +25,6 @@ def _significant(text: str) -> tuple[int, ...]:
     return parts[:end]
 
 
-@lru_cache(maxsize=4096)
-def _head(text: str, count: int) -> tuple[int, ...]:
-    return (*_parts(text), *([0] * count))[:count]
-
-
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
@@ -82,7 +77,8 @@ class Release:
 
     def head(self, count: int) -> tuple[int, ...]:
         """Return the first `count` numbers, padded with zeros."""
-        return _head(self.text, count)
+        parts = self.parts
+        return parts[:count] if len(parts) >= count else (*parts, *([0] * (count - len(parts))))
 
     def __eq__(self, other: object) -> bool:
         return self._key == other._key if isinstance(other, Release) else NotImplemented

@@ -53,7 +53,7 @@ def main() -> None:
         measure_logs(figures, work)
         return
     if environment == "share":
-        measure_sharing(figures, work)
+        measure_sharing(figures, work, *sys.argv[2:3])
         return
     if environment == "fleet":
         measure_fleet(figures, work)
