@@ -74,7 +74,7 @@ def _matrix(report: FleetReport, columns: int) -> Iterator[str]:
 
 def _counts(image: ImageVerdicts) -> str:
     """Return the numbers of nodes by verdict."""
-    return ", ".join(f"{count} {WORDS[fit]}" for fit in WORDS if (count := image.count(fit))) or "no node"
+    return "; ".join(f"{WORDS[fit]} {count}" for fit in WORDS if (count := image.count(fit))) or "no node"
 
 
 def _misfits(report: FleetReport, columns: int) -> Iterator[str]:

@@ -15,6 +15,7 @@ from envbuilder.cluster.fleet.node_names import fold_names
 from envbuilder.cluster.kubernetes.node_affinity import selector_terms
 from envbuilder.cluster.node_requirements import NodeRequirements, describe, node_requirements
 from envbuilder.cluster.slurm.constraints import NodeFeatures, feature_names, slurm_constraint
+from envbuilder.core.errors import UsageError
 
 
 def scheduler_constraint(facts: CudaFacts, verdicts: ImageVerdicts) -> SchedulerConstraint:
@@ -76,7 +77,11 @@ def _features(facts: CudaFacts, group: NodeGroup) -> Iterator[NodeFeatures]:
 
 
 def _slurm(requirements: NodeRequirements, features: Iterable[NodeFeatures]) -> str:
-    return slurm_constraint(requirements, features) if features else ""
+    """Return the constraint; empty if no feature says that a node runs the image, as with forward compatibility."""
+    try:
+        return slurm_constraint(requirements, features)
+    except UsageError:
+        return ""
 
 
 def _terms(requirements: NodeRequirements) -> Iterator[dict[str, object]]:
