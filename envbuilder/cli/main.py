@@ -56,6 +56,7 @@ SECTIONS: Sections = {
         "diagnose": ("envbuilder.cli.diagnose", "Find the cause of a failure in a log, and a fix."),
         "compare": ("envbuilder.cli.compare", "Compare two machines, locks or images."),
         "probe": ("envbuilder.cli.probe", "Write the probe as one Python file to run on another machine."),
+        "fleet": ("envbuilder.cli.fleet", "Probe the nodes of a cluster, and judge all of them together."),
     },
     "Maintenance": {
         "completion": (

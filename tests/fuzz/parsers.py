@@ -18,6 +18,11 @@ from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.output.doctor_text import doctor_text
+from envbuilder.cluster.fleet.collection import open_collection
+from envbuilder.cluster.fleet.fleet_check import check_fleet
+from envbuilder.cluster.fleet.fleet_images import image_of_environment
+from envbuilder.cluster.fleet.node_names import expand_names, fold_names
+from envbuilder.cluster.fleet.report.formats import FLEET_FORMATS
 from envbuilder.core.archives.extraction import extract
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import DataSection, open_elf, read_shared_object
@@ -216,6 +221,24 @@ def _compare(content: bytes, _: Path) -> object:
     return compare(_catalog(), system_of("a", known), system_of("b", decode(content, "facts.json")))
 
 
+def _fleet(content: bytes, folder: Path) -> object:
+    images = [
+        image_of_environment(row) for row in _catalog().environments if row.id in {"tf-2.15-cuda12.2", "tf-1.4-cpu"}
+    ]
+    nodes = folder / "nodes"
+    nodes.mkdir()
+    (nodes / "n1.json").write_bytes(seeds.files("tests/cases/facts/*.json")[0])
+    (nodes / "n2.json").write_bytes(content)
+    (nodes / "n2.run").write_text("0 1 2", encoding="utf-8")
+    report = check_fleet(_catalog(), images, open_collection(nodes), open_collection(nodes))
+    return [form(report) for form in FLEET_FORMATS.values()]
+
+
+def _node_list(content: bytes, folder: Path) -> object:
+    (folder / "nodes.txt").write_bytes(content)
+    return open_collection(folder).nodes, expand_names(fold_names(open_collection(folder).nodes))
+
+
 def _osv(content: bytes, folder: Path) -> object:
     lock = load(_text(seeds.files("tests/data/good.lock")[0]), "good.lock")
     honest = _file(seeds.OSV[0], folder, "honest.json")
@@ -315,6 +338,8 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "docker-config": Parser(run=_docker_config, seeds=lambda: seeds.DOCKER_CONFIG),
     "netrc": Parser(run=_netrc, seeds=lambda: seeds.NETRC),
+    "fleet": Parser(run=_fleet, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
+    "node-list": Parser(run=_node_list, seeds=lambda: (b"n1\n# two\nn2\n", b"gpu-001.example.org\n")),
     "facts": Parser(run=_facts, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
     "doctor": Parser(run=_doctor, seeds=lambda: seeds.files("tests/cases/facts/*.json", limit=2)),
     "check": Parser(run=_check, seeds=lambda: seeds.files("tests/cases/facts/*.json")),

@@ -17,6 +17,7 @@ _ORDER = (
     "driver",
     "nvml",
     "host",
+    "node",
     "toolkit",
     "software",
     "compute",
