@@ -42,7 +42,8 @@ def reach(tree: Path, work: Path, name: str) -> list[str]:
             )
             for script in (_READ, _SERVE)
         ]
-        read, _ = pool.map(lambda host, task: host.run(task), hosts, tasks)
+        running = [pool.submit(host.run, task) for host, task in zip(hosts, tasks, strict=True)]
+        read = running[0].result()
         assert read.status == 0, read
         return read.stdout.decode().splitlines()
 

@@ -42,6 +42,8 @@ from envbuilder.diagnostics.doctor import decode_host_environment, read_facts_fi
 from envbuilder.diagnostics.host.table import examine_machine
 from envbuilder.diagnostics.logs.scanner import scan
 from envbuilder.diagnostics.logs.signatures import Failures, load_failures
+from envbuilder.diagnostics.multi_node.decoding import decode_worker, gather
+from envbuilder.diagnostics.multi_node.judge import judge
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.report.registry import FORMATS
 from envbuilder.diagnostics.validate import validate_facts
@@ -183,6 +185,12 @@ def _challenge(content: bytes, _: Path) -> object:
     return chosen([line]), retry_after(headers), decimal(line, 60), scheme_of(line)
 
 
+def _workers(content: bytes, _: Path) -> object:
+    worker = decode_worker(_text(content), "worker.json")
+    report = judge(gather((worker,)), subject="facts", environment="", require=True, seconds=worker.seconds)
+    return [form(report) for form in FORMATS.values()]
+
+
 def _token(content: bytes, _: Path) -> object:
     from envbuilder.oci.registry.auth import _life  # noqa: PLC0415  the parser of a token is not public
 
@@ -316,6 +324,7 @@ PARSERS: Mapping[str, Parser] = {
     "docker-config": Parser(run=_docker_config, seeds=lambda: seeds.DOCKER_CONFIG),
     "netrc": Parser(run=_netrc, seeds=lambda: seeds.NETRC),
     "facts": Parser(run=_facts, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
+    "workers": Parser(run=_workers, seeds=lambda: seeds.files("tests/data/multi_node/*/worker-0.json")),
     "doctor": Parser(run=_doctor, seeds=lambda: seeds.files("tests/cases/facts/*.json", limit=2)),
     "check": Parser(run=_check, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
     "compare": Parser(run=_compare, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
