@@ -36,6 +36,7 @@ SECTIONS: Sections = {
         "render": ("envbuilder.cli.render", "Write a Dockerfile and its build context."),
         "build": ("envbuilder.cli.build", "Build the images of environments or locks."),
         "validate": ("envbuilder.cli.validate", "Check an image against its lock and its environment."),
+        "multi-node": ("envbuilder.cli.multi_node", "Check that several workers of an image train together."),
         "run": ("envbuilder.cli.run", "Run a command in an image."),
         "sign": ("envbuilder.cli.sign", "Sign an image in its registry."),
         "verify": ("envbuilder.cli.verify", "Compare an image with its lock, byte by byte, and check who signed it."),

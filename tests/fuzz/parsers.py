@@ -47,6 +47,8 @@ from envbuilder.diagnostics.doctor import decode_host_environment, read_facts_fi
 from envbuilder.diagnostics.host.table import examine_machine
 from envbuilder.diagnostics.logs.scanner import scan
 from envbuilder.diagnostics.logs.signatures import Failures, load_failures
+from envbuilder.diagnostics.multi_node.decoding import decode_worker, gather
+from envbuilder.diagnostics.multi_node.judge import judge
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.report.registry import FORMATS
 from envbuilder.diagnostics.validate import validate_facts
@@ -186,6 +188,12 @@ def _challenge(content: bytes, _: Path) -> object:
     line = content.decode("latin-1")
     headers = {"Retry-After": line, "Date": "Sat, 07 Jun 2025 09:04:06 GMT"}
     return chosen([line]), retry_after(headers), decimal(line, 60), scheme_of(line)
+
+
+def _workers(content: bytes, _: Path) -> object:
+    worker = decode_worker(_text(content), "worker.json")
+    report = judge(gather((worker,)), subject="facts", environment="", require=True, seconds=worker.seconds)
+    return [form(report) for form in FORMATS.values()]
 
 
 def _token(content: bytes, _: Path) -> object:
@@ -341,6 +349,7 @@ PARSERS: Mapping[str, Parser] = {
     "fleet": Parser(run=_fleet, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
     "node-list": Parser(run=_node_list, seeds=lambda: (b"n1\n# two\nn2\n", b"gpu-001.example.org\n")),
     "facts": Parser(run=_facts, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
+    "workers": Parser(run=_workers, seeds=lambda: seeds.files("tests/data/multi_node/*/worker-0.json")),
     "doctor": Parser(run=_doctor, seeds=lambda: seeds.files("tests/cases/facts/*.json", limit=2)),
     "check": Parser(run=_check, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
     "compare": Parser(run=_compare, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
