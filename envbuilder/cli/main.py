@@ -36,7 +36,6 @@ SECTIONS: Sections = {
         "render": ("envbuilder.cli.render", "Write a Dockerfile and its build context."),
         "build": ("envbuilder.cli.build", "Build the images of environments or locks."),
         "validate": ("envbuilder.cli.validate", "Check an image against its lock and its environment."),
-        "multi-node": ("envbuilder.cli.multi_node", "Check that several workers of an image train together."),
         "run": ("envbuilder.cli.run", "Run a command in an image."),
         "sign": ("envbuilder.cli.sign", "Sign an image in its registry."),
         "verify": ("envbuilder.cli.verify", "Compare an image with its lock, byte by byte, and check who signed it."),
@@ -51,13 +50,14 @@ SECTIONS: Sections = {
     },
     "Clusters": {
         "cluster": ("envbuilder.cli.cluster", "Write job files for Slurm, Kubernetes and Apptainer."),
+        "fleet": ("envbuilder.cli.fleet", "Probe the nodes of a cluster, and judge all of them together."),
+        "multi-node": ("envbuilder.cli.multi_node", "Check that several workers of an image train together."),
     },
     "Machines and failures": {
         "doctor": ("envbuilder.cli.doctor", "Find problems of this host, and the environments that run on it."),
         "diagnose": ("envbuilder.cli.diagnose", "Find the cause of a failure in a log, and a fix."),
         "compare": ("envbuilder.cli.compare", "Compare two machines, locks or images."),
         "probe": ("envbuilder.cli.probe", "Write the probe as one Python file to run on another machine."),
-        "fleet": ("envbuilder.cli.fleet", "Probe the nodes of a cluster, and judge all of them together."),
     },
     "Maintenance": {
         "completion": (
