@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from envbuilder.core.digests import digest_of_file
 from envbuilder.core.errors import ToolFailed
-from envbuilder.image.layers.zlib_library import DeflateCompressor, Deflate, is_original, of_host, of_library, original
+from envbuilder.image.layers.zlib_library import Deflate, DeflateCompressor, is_original, of_host, of_library, original
 from envbuilder.oci.tar.members import Kind, Member, opened_at
 
 LIBRARY = Path("/lib/x86_64-linux-gnu/libz.so.1").resolve()
