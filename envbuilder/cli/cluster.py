@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.completion import environments
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import F, grouped
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
@@ -86,7 +87,7 @@ def _image_option(text: str) -> Callable[[F], F]:
 
 _REGISTRY_OR_FILE = _image_option("REGISTRY/NAME@sha256:…, or the path of a .sqsh or .sif file on all nodes.")
 _REGISTRY = _image_option("REGISTRY/NAME@sha256:…, as `build --push` prints it.")
-_TARGET = click.argument("target", metavar="LOCK|ENV")
+_TARGET = click.argument("target", metavar="LOCK|ENV", shell_complete=environments)
 _FORCE = click.option("--force", is_flag=True, help="Overwrite existing files.")
 _OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Directory to write.")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.completion import environments
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
@@ -31,7 +32,7 @@ def _local_request(  # noqa: PLR0913  each is an option of its own
 _run_options = grouped(
     "request",
     _local_request,
-    click.argument("image", metavar="IMAGE|ENV"),
+    click.argument("image", metavar="IMAGE|ENV", shell_complete=environments),
     click.option(
         "--workers",
         type=click.IntRange(2, _MOST_WORKERS),
