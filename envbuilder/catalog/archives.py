@@ -81,6 +81,12 @@ class ArchivePin:
     eula: OptionalArchiveMember = ""
     libraries: Annotated[tuple[ArchivedLibrary, ...], NotEmpty(), Unique("soname")]
 
+    @property
+    def inner_problem(self) -> str:
+        """What is wrong with `inner`, in words; empty if it fits the format."""
+        fits = bool(self.inner) == (self.format is ArchiveFormat.MAKESELF_NESTED)
+        return "" if fits else "must be given for a nested run file, and only for one"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorArchive(ArchivePin):

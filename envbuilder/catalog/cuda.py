@@ -366,9 +366,10 @@ class CudaFacts:
 
     def shipped_driver(self, cuda: Release) -> Release | None:
         """Return the driver that shipped with a CUDA release or its newest update; None if it is unknown."""
-        exact = [known.driver for known in self.releases if known.version == cuda and len(cuda.parts) > 2]
-        updates = [known.driver for known in self.releases if known.version.head(2) == cuda.head(2)]
-        return exact[0] if exact else max(updates, default=None)
+        series = cuda.head(2)
+        updates = [known for known in self.releases if known.version.head(2) == series]
+        exact = [known.driver for known in updates if known.version == cuda and len(cuda.parts) > 2]
+        return exact[0] if exact else max((known.driver for known in updates), default=None)
 
     def knowing_driver(self, cuda: Release) -> Release | None:
         """Return the oldest driver that supports a CUDA release's GPUs and PTX; None if the table ends before."""

@@ -360,6 +360,10 @@ class Catalog:
     keras: KerasFacts = field(default_factory=KerasFacts)
     vendor_builds: tuple[VendorBuild, ...] = ()
 
+    def environment(self, name: str) -> Environment | None:
+        """Return the environment with this id; None if there is none."""
+        return next((row for row in self.environments if row.id == name), None)
+
     def driver_floor(self, environment: Environment, choice: BaseChoice) -> Release | None:
         """Return the oldest driver for this environment on this base; None for a CPU row."""
         if environment.cuda is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from envbuilder.catalog.coverage import GpuSupport
 from envbuilder.catalog.cuda import Coverage, CudaFacts, ForwardCompatibility
@@ -39,7 +40,7 @@ def driver_reasons(
     if forward is not None:
         yield forward
     elif failing and gpu is None and _may_be_forward(facts, stack, host):
-        yield _perhaps_forward(host, need)
+        yield _older(host, need, "if the GPU is a data-centre one, and which GPU it is, is not known")
     elif failing:
         yield _too_old(facts, host, max(failing, key=lambda bound: bound.least))
     else:
@@ -186,16 +187,20 @@ def _forward(
     knows = hardware is None or is_older(host.driver, hardware) is False
     if rule is None or inside is None or software is None or inside < software or not knows:
         return None
+    limit = f"only (cuda-compat in NVIDIA's image of CUDA {rule.cuda}, on data-centre GPUs)"
+    return replace(_older(host, need, limit), fit=Fit.FITS, sources=rule.sources, is_caveat=True)
+
+
+def _older(host: Host, need: DriverNeed, limit: str) -> Reason:
+    """Return the reason that an older driver needs forward compatibility, not proven, with its limit in words."""
     return Reason(
         aspect=Aspect.DRIVER,
         rule=Rule.FORWARD_COMPATIBILITY,
-        fit=Fit.FITS,
+        fit=Fit.UNKNOWN,
         text=f"driver {host.driver}{on(host)} is older than {need.least}, {need.why}: it runs by forward compatibility"
-        f" only (cuda-compat in NVIDIA's image of CUDA {rule.cuda}, on data-centre GPUs)",
+        f" {limit}",
         asked=str(host.driver),
         has=str(need.least),
-        sources=rule.sources,
-        is_caveat=True,
     )
 
 
@@ -209,18 +214,6 @@ def _may_be_forward(facts: CudaFacts, stack: Stack, host: Host) -> bool:
             for rule in facts.forward
             if stack.cuda is not None
         )
-    )
-
-
-def _perhaps_forward(host: Host, need: DriverNeed) -> Reason:
-    return Reason(
-        aspect=Aspect.DRIVER,
-        rule=Rule.FORWARD_COMPATIBILITY,
-        fit=Fit.UNKNOWN,
-        text=f"driver {host.driver}{on(host)} is older than {need.least}, {need.why}: it runs by forward compatibility"
-        " if the GPU is a data-centre one, and which GPU it is, is not known",
-        asked=str(host.driver),
-        has=str(need.least),
     )
 
 

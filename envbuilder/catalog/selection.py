@@ -17,10 +17,10 @@ def find(catalog: Catalog, name: str) -> Environment:
     Raises:
         UnknownEnvironment: There is no such row; carries the nearest ids.
     """
-    for row in catalog.environments:
-        if row.id == name:
-            return row
-    raise UnknownEnvironment(name, _nearest(catalog, name))
+    row = catalog.environment(name)
+    if row is None:
+        raise UnknownEnvironment(name, _nearest(catalog, name))
+    return row
 
 
 def meant(catalog: Catalog, name: str) -> Environment | None:
@@ -34,7 +34,7 @@ def meant(catalog: Catalog, name: str) -> Environment | None:
     Raises:
         UsageError: The release has no GPU row, or several.
     """
-    row = next((row for row in catalog.environments if row.id == name), None)
+    row = catalog.environment(name)
     if row is not None:
         return row
     rows = [row for row in catalog.environments if row.id.rpartition("-")[0] == name]

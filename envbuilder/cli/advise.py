@@ -8,20 +8,17 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.advise.advice import Query, RequestedRange, requested_range, requested_release
-from envbuilder.catalog.advise.recommend import advise, described
+from envbuilder.catalog.advise.recommend import advise
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.catalog.machine import Host, gpu_asked
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.machine_options import driver_option, gpu_option, host_option, machines
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.advice import asked_text, recommendation_document, recommendation_text
 from envbuilder.cli.output.printing import json_option, print_json, width
 from envbuilder.core.errors import UsageError
-from envbuilder.core.files import read_text
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.facts.machine import host_of
-from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.wiring.inventory import inventory
 
 
@@ -58,27 +55,14 @@ _condition_options = grouped(
     Conditions,
     click.option("--tensorflow", metavar="SPEC", help="TensorFlow version: 2.4, 2.4.1 or '>=2.4,<2.6'."),
     click.option("--python", metavar="X.Y", help="Python version."),
-    click.option("--driver", metavar="X.Y[.Z]", help="Driver version of the machine, as shown by `nvidia-smi`."),
-    click.option(
-        "--gpu",
-        "gpus",
-        multiple=True,
-        metavar="NAME[,NAME]",
-        help="GPUs to support: K80, V100, 'RTX 3090', or a compute capability such as 8.6. Repeatable.",
-    ),
+    driver_option,
+    gpu_option,
     click.option("--keras", metavar="SPEC", help="Version of standalone Keras."),
     click.option("--cuda", metavar="SPEC", help="Version of the CUDA libraries."),
     click.option("--cudnn", metavar="SPEC", help="Version of cuDNN."),
     click.option("--glibc", metavar="X.Y", help="glibc version of a system on which to run without a container."),
     click.option("--cpu", is_flag=True, help="Show CPU environments only."),
-    click.option(
-        "--host",
-        "hosts",
-        multiple=True,
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Facts of a machine (`doctor -o`, `probe.py --hardware`). Repeatable: all must fit.",
-    ),
+    host_option,
     click.option("--base", default="", metavar="ID", help="Base of the image; `base list` shows them."),
 )
 
@@ -108,7 +92,6 @@ def command(conditions: Conditions, limit: int, *, as_json: bool) -> None:
 
 
 def _query(catalog: Catalog, conditions: Conditions, available: Inventory) -> Query:
-    hosts = _described(catalog, conditions.driver, conditions.gpus)
     return Query(
         tensorflow=_range(conditions.tensorflow, "TensorFlow"),
         python=_python(conditions.python),
@@ -119,7 +102,7 @@ def _query(catalog: Catalog, conditions: Conditions, available: Inventory) -> Qu
         base=_base(catalog, conditions.base),
         cpu=conditions.cpu,
         inventory=available,
-        hosts=(*hosts, *(_host(file) for file in conditions.hosts)),
+        hosts=machines(catalog, conditions.driver, conditions.gpus, conditions.hosts),
     )
 
 
@@ -138,15 +121,3 @@ def _base(catalog: Catalog, name: str) -> str:
     if name and name not in known:
         raise UsageError(f"unknown base: {name!r}", hint=f"available: {', '.join(sorted(known))}")
     return name
-
-
-def _described(catalog: Catalog, driver: str | None, gpus: tuple[str, ...]) -> tuple[Host, ...]:
-    names = [name.strip() for each in gpus for name in each.split(",") if name.strip()]
-    return described(
-        requested_release(driver, "the driver") if driver else None,
-        tuple(gpu_asked(catalog.cuda, name) for name in names),
-    )
-
-
-def _host(file: Path) -> Host:
-    return host_of(decode(read_text(file), str(file)), file.name)

@@ -73,6 +73,8 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     selection = checked(selection, push=options.push)
     if signer and not options.push:
         raise UsageError("--sign requires --push: signatures are stored in a registry", hint="add --push")
+    if options.attestations and options.output is None:
+        raise UsageError("--attestations requires --output", hint="add -o DIR or -o FILE.tar")
     sources = replace(sources, layer_caches=options.cache_from)
     here = command_settings()
     key = opened_key(signer, here) if signer else None

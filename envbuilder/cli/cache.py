@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.output.printing import json_option, notice, print_json, table
+from envbuilder.cli.output.printing import folded, json_option, notice, print_json, table
 from envbuilder.cli.output.streams import visible
 from envbuilder.core.cache_directories import STORE, bytes_of
 from envbuilder.core.units import size
@@ -70,7 +70,7 @@ def list_command(*, as_json: bool) -> None:
     click.echo(table(("SIZE".rjust(8), "DIRECTORY", "HOLDS"), [(each.rjust(8), *words) for each, *words in parts]))
     click.echo("")
     click.echo(f"{cache}: {size(total)}")
-    click.echo("next: `envbuilder cache prune` removes files that no image needs, `--all` everything")
+    click.echo(folded("next: `envbuilder cache prune` removes files that no image needs, `--all` everything"))
 
 
 @command.command("prune")
@@ -135,6 +135,5 @@ def _tell(found: CacheState) -> None:
         click.echo(f"{'removed' if each.removed else 'damaged'}: {_one_line(str(each.path))}: {_one_line(each.reason)}")
     click.echo(f"{len(found.damaged)} damaged; not checked: {', '.join(found.unchecked)}")
     if any(not each.removed for each in found.damaged):
-        click.echo(
-            "next: `envbuilder cache verify --remove`; removed files are created or downloaded again when needed"
-        )
+        step = "next: `envbuilder cache verify --remove`; removed files are created or downloaded again when needed"
+        click.echo(folded(step))

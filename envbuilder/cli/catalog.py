@@ -15,6 +15,6 @@ _SECTIONS: Sections = {
 }
 
 
-@click.group("catalog", cls=LazyGroup, sections=_SECTIONS)
+@click.group("catalog", cls=LazyGroup, sections=_SECTIONS, environments=tuple(_SECTIONS["Commands"]))
 def command() -> None:
     """Measure, prove and check the environments of the catalog."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import click
@@ -17,14 +18,23 @@ class LazyGroup(click.Group):
 
     Args:
         sections: The commands, in the order of the help.
+        environments: Names of the commands whose arguments are environments.
 
     Attributes:
         modules: Module of each command by its name.
+        environments: As given.
     """
 
-    def __init__(self, *arguments: Any, sections: Sections, **settings: Any) -> None:  # noqa: ANN401  those of click
+    def __init__(
+        self,
+        *arguments: Any,  # noqa: ANN401  those of click
+        sections: Sections,
+        environments: Collection[str] = (),
+        **settings: Any,  # noqa: ANN401  those of click
+    ) -> None:
         super().__init__(*arguments, **settings)
         self._sections = sections
+        self.environments = environments
         self.modules = {name: module for commands in sections.values() for name, (module, _) in commands.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
@@ -56,4 +66,8 @@ class LazyGroup(click.Group):
             near = difflib.get_close_matches(name, self.modules, 1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"No such command {name!r}.{hint}")
+        if ctx.resilient_parsing and name in self.environments and not args[-1].startswith("-"):
+            # A shell asks for completions: importing the command would take several tenths of a second.
+            completion = importlib.import_module("envbuilder.cli.completion")
+            return name, completion.EnvironmentWords(name, partial(self.get_command, ctx, name)), args[1:]
         return super().resolve_command(ctx, args)

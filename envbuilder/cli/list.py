@@ -8,6 +8,7 @@ import click
 
 from envbuilder.catalog.buildable import Buildability, Buildable, buildable
 from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.evidence import Grade
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.cli.context import command_settings
@@ -35,10 +36,11 @@ _BUILDS = {Buildability.YES: "yes", Buildability.UNKNOWN: "maybe", Buildability.
 def command(pattern: str, *, gpus: bool, fits: str | None, as_json: bool) -> None:
     """List the available environments whose id matches GLOB.
 
-    PROVEN is the strongest evidence: documented, measured (from the wheel), resolved, cpu (trained, saved and loaded in
-    a virtual environment), image (the same in the image), gpu. BUILDS tells whether a base and an interpreter are
-    available, as far as known without network access. BASE is the preferred base and the number of alternatives; `show
-    ENV` lists them.
+    DRIVER is the oldest NVIDIA driver that the CUDA libraries run on. PROVEN is the strongest evidence: documented,
+    measured (from the wheel), resolved, cpu (trained, saved and loaded in a virtual environment), stand-ins (the same
+    in the image, where other libraries replace CUDA and cuDNN), image (the same with CUDA and cuDNN), gpu. BUILDS tells
+    whether a base and an interpreter are available, as far as known without network access. BASE is the preferred base
+    and the number of alternatives, and is left out on a narrow terminal; `show ENV` lists them.
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)
@@ -64,8 +66,8 @@ def _show(catalog: Catalog, rows: Sequence[tuple[Environment, Buildable]], *, as
     if as_json:
         print_json({"schema": 1, "environments": [_document(catalog, row, answer) for row, answer in rows]})
         return
-    header = ("ENVIRONMENT", "TENSORFLOW", "CUDA", "CUDNN", "PYTHON", "DRIVER", "PROVEN", "BUILDS", "BASE")
-    click.echo(table(header, [_line(catalog, row, answer) for row, answer in rows]))
+    header = ("ENVIRONMENT", "TF", "CUDA", "CUDNN", "PYTHON", "DRIVER", "PROVEN", "BUILDS", "BASE")
+    click.echo(table(header, [_line(catalog, row, answer) for row, answer in rows], last_optional=True))
     for line in (*_open_questions([row for row, _ in rows]), *buildable_notes([answer for _, answer in rows])):
         click.echo(line and folded(line))
 
@@ -80,8 +82,8 @@ def _line(catalog: Catalog, row: Environment, answer: Buildable) -> tuple[str, .
         str(cuda.compiled) if cuda else "-",
         str(cuda.cudnn.compiled) if cuda else "-",
         pythons[0] if len(pythons) == 1 else f"{pythons[0]}-{pythons[-1]}",
-        f">={floor}" if floor else "-",
-        row.proven.value,
+        str(floor) if floor else "-",
+        "stand-ins" if row.proven is Grade.IMAGE_WITH_STAND_INS else row.proven.value,
         _BUILDS[answer.verdict],
         _bases(row),
     )

@@ -99,7 +99,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     session = Session(here, catalog, notice)
     tell_spec(session, spec)
     before = replaced_lock(target, session.progress)
-    made = _made(session, spec, upgrade, unpinned=no_image and (before is None or bool(before.unpinned)))
+    unpinned = no_image and (before is None or bool(before.unpinned))
+    made = _made(session, spec, upgrade, before, unpinned=unpinned)
     keep_own_files(spec.files, session.store)
     if not no_image:
         made = with_image(session, made, spec.sources, before)
@@ -107,10 +108,10 @@ def command(  # noqa: PLR0913  one parameter for each option
     _tell(made, before, target, as_json=as_json)
 
 
-def _made(session: Session, spec: Spec, day: date | None, *, unpinned: bool) -> Lock:
+def _made(session: Session, spec: Spec, day: date | None, before: Lock | None, *, unpinned: bool) -> Lock:
     """Lock a spec; if no base is available and `unpinned` is set, without pinning it."""
     try:
-        return locked(session, spec, upgrade=day)
+        return locked(session, spec, upgrade=day, before=before)
     except NoUsableBase as error:
         if not unpinned:
             raise

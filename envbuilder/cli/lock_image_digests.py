@@ -7,6 +7,7 @@ from dataclasses import replace
 from envbuilder.cli.output.watching import watched
 from envbuilder.core.errors import BuildFailed, DiskFull, LicenseNotAccepted, SourceUnreachable, ToolFailed, UsageError
 from envbuilder.image.assemble import assemble
+from envbuilder.image.layers.cached_bases import with_libraries
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.lock.licenses import refuse_unaccepted
@@ -46,6 +47,7 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
     add_archives(session, sources)
     with watched(session.settings, "lock-image") as (listener, _):
         context = replace(assembly_context(session, sources), cache=layer_cache(session, sources))
+        known = with_libraries(known, context)
         # Only for this lock: statements of a lock about a layer are not trusted for other images.
         records = context.records
         remembered = replace(records, shipped=lambda key: known.get(key) or records.shipped(key))

@@ -25,9 +25,11 @@ SECTIONS: Sections = {
         "advise": ("envbuilder.cli.advise", "Recommend environments for a machine or a set of versions."),
     },
     "Project": {
+        "adopt": ("envbuilder.cli.adopt", "Write an envbuilder.yaml for an existing project."),
         "init": ("envbuilder.cli.init", "Write a commented envbuilder.yaml."),
         "lock": ("envbuilder.cli.lock", "Resolve envbuilder.yaml to exact files with hashes."),
         "diff": ("envbuilder.cli.diff", "Compare two locks."),
+        "export": ("envbuilder.cli.export", "Write a lock as a file of pip, uv, conda, Compose or an editor."),
     },
     "Images": {
         "plan": ("envbuilder.cli.plan", "Show the layers of an image without building it."),
@@ -53,6 +55,10 @@ SECTIONS: Sections = {
         "probe": ("envbuilder.cli.probe", "Write the probe as one Python file to run on another machine."),
     },
     "Maintenance": {
+        "completion": (
+            "envbuilder.cli.completion",
+            "Print a script that completes commands, options and environments.",
+        ),
         "cache": ("envbuilder.cli.cache", "List, verify and prune the cache directory."),
         "base": ("envbuilder.cli.base", "Create and list Debian bases."),
         "python": ("envbuilder.cli.python", "Pack and list interpreter archives."),
@@ -60,6 +66,11 @@ SECTIONS: Sections = {
     },
 }
 """The commands by section."""
+_ENVIRONMENTS = (
+    *("build", "bundle", "fetch", "init", "list", "mirror", "plan", "render", "reproduce", "run"),
+    *("scan", "show", "validate"),
+)
+"""Commands whose arguments are environments."""
 
 _STOPPING = (signal.SIGTERM, signal.SIGHUP)
 STOPPED = frozenset(128 + number for number in (signal.SIGINT, *_STOPPING))
@@ -81,6 +92,7 @@ class Stopped(KeyboardInterrupt):
 @click.group(
     cls=LazyGroup,
     sections=SECTIONS,
+    environments=_ENVIRONMENTS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="envbuilder")

@@ -16,6 +16,7 @@ from envbuilder.core.names import pep440
 from envbuilder.core.references import registry_address, registry_repository
 from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
+from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.lock.publisher_places import parse_publisher
 from envbuilder.lock.spec_values import Sources, layer_caches
 from envbuilder.wiring.settings import HOST_BUILDS
@@ -74,7 +75,7 @@ def cache_from_option(command: F) -> F:
         type=LAYER_CACHE,
         metavar="REGISTRY/REPOSITORY",
         multiple=True,
-        help="Take layers that others made from here; its statements are believed. Repeatable. "
+        help="Take layers from this layer cache instead of making them; it is trusted. Repeatable. "
         "Default: `sources.layer_cache` of the spec, else ENVBUILDER_LAYER_CACHE.",
     )(command)
 
@@ -118,6 +119,16 @@ def engine_option(text: str) -> Callable[[F], F]:
         callback=lambda _context, _option, value: Engine(value),
         help=text,
     )
+
+
+def runtime_option(command: F) -> F:
+    """Add `--runtime`; the command receives a `NodeRuntime`, or None."""
+    return click.option(
+        "--runtime",
+        type=click.Choice([runtime.value for runtime in NodeRuntime]),
+        callback=lambda _context, _option, value: NodeRuntime(value) if value else None,
+        help="Run IMAGE by apptainer or podman: a file, an OCI layout or archive, or HOST/NAME:TAG.",
+    )(command)
 
 
 def host_builds_option(command: F) -> F:

@@ -25,7 +25,9 @@ from envbuilder.wiring.session import Session
 @click.argument("target", metavar="[ENV|LOCK]", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Directory to write.")
 @click.option(
-    "--host-settings", is_flag=True, help="Copy CA bundle, index and mirror settings of this host to PATH/host."
+    "--host-settings",
+    is_flag=True,
+    help="Copy CA bundle, index and mirror settings of this host to host/ in that directory.",
 )
 @tensorflow_option
 @source_options

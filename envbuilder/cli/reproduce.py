@@ -28,6 +28,7 @@ from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
+from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
@@ -51,6 +52,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     session = Session(here, load_catalog(here.matrices), notice)
     lock, merged = obtain_lock(session, target, sources)
     refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepts_nvidia_eula(here, merged))
+    layer_format = lock.image.format if lock.image else LayerFormat.GZIP_SPLICED
     add_archives(session, merged)
     add_mirrored(session, lock, merged)
     builds = here.use("work")
@@ -59,7 +61,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
         attempts = reproduce(
             lock,
             (PLAIN, ODD),
-            lambda folder, surroundings: _build(folder, surroundings, here, session),
+            lambda folder, surroundings: _build(folder, surroundings, here, session, layer_format),
             store=session.store,
             digests=gatherer(session, merged).gather(lock),
             work=Path(work),
@@ -74,7 +76,9 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _build(folder: Path, surroundings: Surroundings, here: Settings, session: Session) -> Attempt:
+def _build(
+    folder: Path, surroundings: Surroundings, here: Settings, session: Session, layer_format: LayerFormat
+) -> Attempt:
     session.progress(f"building in {surroundings.name} surroundings")
     home = folder / "home"
     home.mkdir()
@@ -88,7 +92,7 @@ def _build(folder: Path, surroundings: Surroundings, here: Settings, session: Se
         ACCEPT_VARIABLE: "1",
     }
     command = [sys.executable, "-c", _START, "build", "envbuilder.lock", "--engine", "assemble", "--offline", "--json"]
-    command += ["--jobs", str(surroundings.jobs)]
+    command += ["--jobs", str(surroundings.jobs), "--layer-format", layer_format.value]
     started = time.monotonic()
     done = subprocess.run(
         command, cwd=folder, env=environ, capture_output=True, text=True, check=False, umask=surroundings.umask
@@ -117,7 +121,8 @@ def _tell(lock: Lock, attempts: tuple[Attempt, ...], differ: tuple[str, ...]) ->
     else:
         click.echo(f"{lock.environment}: the images are identical")
     if lock.image and lock.image.manifest != attempts[0].manifest:
-        click.echo(f"the lock has {lock.image.manifest}: it was created by another version; run `envbuilder lock`")
+        why = "it was created by another version, or its digests are wrong"
+        click.echo(f"the lock has {lock.image.manifest}: {why}; run `envbuilder lock`")
 
 
 def _document(lock: Lock, attempts: tuple[Attempt, ...], differ: tuple[str, ...]) -> dict[str, object]:

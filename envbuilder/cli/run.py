@@ -12,14 +12,15 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.options import MEMORY, engine_option, grouped
+from envbuilder.cli.options import MEMORY, engine_option, grouped, runtime_option
 from envbuilder.cli.output.printing import notice
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.image.builder import Engine
 from envbuilder.image.run import prepare
+from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.oci.runtime.command import RunRequest
-from envbuilder.wiring.engines import reference_of, runner_of
+from envbuilder.wiring.node_runtimes import chosen_runner
 from envbuilder.wiring.session import Session
 
 
@@ -92,18 +93,22 @@ _container_options = grouped(
 @click.argument("image", metavar="IMAGE|ENV")
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 @engine_option("Where the image is. assemble: in the cache directory, run by runc or namespaces without GPUs.")
+@runtime_option
 @_container_options
-def command(image: str, words: tuple[str, ...], engine: Engine, options: ContainerOptions) -> None:
+def command(
+    image: str, words: tuple[str, ...], engine: Engine, runtime: NodeRuntime | None, options: ContainerOptions
+) -> None:
     """Run a command in an image: `envbuilder run --mount . tf-2.4-cuda11.0 python train.py`.
 
     Output is streamed, and the exit status is that of the command. The container is removed afterwards: write files to
-    keep to a --mount.
+    keep to a --mount. IMAGE may be a file of Apptainer (.sif, .sqsh).
     """
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)
     shared = tuple(_mount(text) for text in options.mounts)
+    reference, runner = chosen_runner(session, image, engine, runtime)
     request = RunRequest(
-        image=reference_of(session, image, engine),
+        image=reference,
         command=_command(words),
         env=tuple(sorted(_variable(text, here.environ) for text in options.variables)),
         devices=options.devices,
@@ -112,7 +117,6 @@ def command(image: str, words: tuple[str, ...], engine: Engine, options: Contain
         shared=shared,
         folder=options.workdir or (shared[0][1] if shared else ""),
     )
-    runner = runner_of(session, request.image, engine)
     prepared = prepare(runner, request, options.memory, gpus=options.gpus)
     with_gpus = "with the GPUs" if prepared.request.gpus else "without GPUs"
     policy = f"; GPU memory: {prepared.memory}" if prepared.memory else ""

@@ -19,7 +19,7 @@ from envbuilder.cli.fan_out import (
     run_elsewhere,
     sent_arguments,
 )
-from envbuilder.cli.options import MEMORY, engine_option, grouped
+from envbuilder.cli.options import MEMORY, engine_option, grouped, runtime_option
 from envbuilder.cli.output.fan_out import ReportOutputs
 from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.cli.output.printing import notice
@@ -76,6 +76,7 @@ _request_options = grouped(
     engine_option(
         "Where the image is. assemble: in the cache directory, run by runc or namespaces. auto: docker if it has it."
     ),
+    runtime_option,
     click.option(
         "--tier",
         type=_TIER,
@@ -125,8 +126,8 @@ _request_options = grouped(
 def command(request: ValidationRequest, output: ReportOutput, elsewhere: FanOutRequest) -> None:
     """Check an image against its lock and its environment. Exit status 1 if a check fails.
 
-    FILE is an Apptainer image (.sif, .sqsh); for tier static also an OCI layout or archive. Checks that cannot run are
-    reported as not proven; with --require, they fail.
+    FILE is an Apptainer image (.sif, .sqsh); with --runtime, or for tier static, also an OCI layout or archive. Checks
+    that cannot run are reported as not proven; with --require, they fail.
 
     On a machine without envbuilder, run the file that `envbuilder probe` writes: `python probe.py > facts.json`. Then
     --facts facts.json gives the same report here, checked against --lock or envbuilder.lock in the current directory.

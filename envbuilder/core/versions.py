@@ -77,7 +77,8 @@ class Release:
 
     def head(self, count: int) -> tuple[int, ...]:
         """Return the first `count` numbers, padded with zeros."""
-        return (*self.parts, *([0] * count))[:count]
+        parts = self.parts
+        return parts[:count] if len(parts) >= count else (*parts, *([0] * (count - len(parts))))
 
     def __eq__(self, other: object) -> bool:
         return self._key == other._key if isinstance(other, Release) else NotImplemented

@@ -117,7 +117,7 @@ def record_audit(catalog: Catalog, audit: Audit, wheels: MeasuredWheels, records
     Raises:
         UsageError: There is a row of this minor release with another patch release.
     """
-    row = next((row for row in catalog.environments if row.id == audit.row), None)
+    row = catalog.environment(audit.row)
     if row is None or audit.listed_under:
         return _record_new(catalog, audit.wheel, wheels, records, today)
     wheel = audit.wheel
@@ -162,7 +162,7 @@ def _record_new(
         source=_source(wheel, today),
         today=today,
     )
-    there = next((row for row in catalog.environments if row.id == release.id), None)
+    there = catalog.environment(release.id)
     if there is not None:
         raise UsageError(
             f"{there.id} is for {there.framework.package} {there.framework.version}, not {wheel.version}",

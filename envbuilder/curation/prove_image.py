@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Protocol
 
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnGpu
 from envbuilder.core.errors import ToolFailed
+from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.stand_ins.replacement import Replaced
 from envbuilder.diagnostics.checks.results import NotProven, Report, Tier
 from envbuilder.diagnostics.checks.stand_ins import CHECKS
+from envbuilder.diagnostics.report.json_format import json_report
 from envbuilder.diagnostics.validate import Validation
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
@@ -22,33 +26,51 @@ from envbuilder.lock.spec_values import Spec
 TAG = "envbuilder/proving-{row}:latest"
 
 
+class ProofEngine(Protocol):
+    """Locks, builds and validates images."""
+
+    def lock(self, spec: Spec) -> Lock:
+        """Return a new lock of a spec."""
+        ...
+
+    def built(self, made: Lock, tag: str) -> AbstractContextManager[None]:
+        """Build a lock under a tag; remove the tag, and the image with it, when the block ends."""
+        ...
+
+    def validate(self, wanted: Validation, made: Lock) -> Report:
+        """Validate an image against its lock."""
+        ...
+
+
+class LibraryReplacement(Protocol):
+    """Replaces libraries that cannot be fetched, for the grade `image-with-stand-ins`."""
+
+    def __call__(self, row: Environment, made: Lock, /) -> Replaced:
+        """Return the lock with stand-ins; the same lock if every library can be fetched."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageProof:
     """Builds and validates images of rows.
 
     Attributes:
         shipped: The closures that rows ship with.
-        stand_ins: Replaces libraries that cannot be fetched, for the grade `image-with-stand-ins`.
-        lock: Makes the lock of a spec.
-        build: Builds a lock under a tag.
-        validate: Validates an image against its lock.
-        remove: Removes the tag, and the image with it.
-        keep: Stores a report under a name; returns its path.
+        engine: Makes the images.
+        stand_ins: Makes stand-ins.
+        records: Storage of the reports.
         today: The day.
     """
 
     shipped: ShippedClosures
-    stand_ins: Callable[[Environment, Lock], Replaced]
-    lock: Callable[[Spec], Lock]
-    build: Callable[[Lock, str], None]
-    validate: Callable[[Validation, Lock], Report]
-    remove: Callable[[str], None]
-    keep: Callable[[Environment, str, Report], str]
+    engine: ProofEngine
+    stand_ins: LibraryReplacement
+    records: CatalogFiles
     today: date
 
     def __call__(self, row: Environment, tier: Grade) -> tuple[Evidence, Report]:
         """See `ImageProver`."""
-        made = self.lock(Spec(environment=row.id))
+        made = self.engine.lock(Spec(environment=row.id))
         choice = next(choice for choice in row.bases if choice.system.id == made.base.id)
         closure = self.shipped.find(row.id, row_request(row, choice))
         if closure is None:
@@ -60,21 +82,19 @@ class ImageProof:
         proven = Grade.IMAGE if tier is Grade.IMAGE_WITH_STAND_INS and not used.sonames else tier
         # Two runs of the same image differ only in their duration, which is irrelevant here.
         kept = replace(report, subject=f"image of {digest(made)}")
-        path = self.keep(row, f"{proven.value}-{made.base.id}", kept) if report.passed else ""
+        name = f"{proven.value}-{made.base.id}"
+        path = self.records.write_report(row.id, name, json_report(kept)) if report.passed else ""
         common = {"base": made.base.id, "closure": closure.digest, "lock": digest(made)}
         return _evidence(proven, dict(report.facts), common, path, self.today, used.sonames), report
 
     def _validated(self, row: Environment, tier: Grade, used: Replaced) -> Report:
         """Build the image, validate it, and remove it."""
         tag = TAG.format(row=row.id)
-        self.build(used.lock, tag)
         wanted = Tier.GPU if tier is Grade.GPU else Tier.CPU
         required = None if used.sonames else wanted
-        try:
-            validation = Validation(image=tag, tier=wanted, required=required, files=used.files)
-            report = self.validate(validation, used.lock)
-        finally:
-            self.remove(tag)
+        validation = Validation(image=tag, tier=wanted, required=required, files=used.files)
+        with self.engine.built(used.lock, tag):
+            report = self.engine.validate(validation, used.lock)
         return report if _only_libraries_open(report) else replace(report, required=wanted)
 
 

@@ -22,7 +22,7 @@ def misfits(catalog: Catalog, environment: str, base: str, host: Host | None) ->
     Returns:
         One sentence each, the remedy last; empty if the environment runs, uses no GPU, or is not known.
     """
-    row = next((row for row in catalog.environments if row.id == environment), None)
+    row = catalog.environment(environment)
     if host is None or row is None or row.cuda is None:
         return ()
     unnamed, wanted = replace(host, name=""), base or row.bases[0].system.id

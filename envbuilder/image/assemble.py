@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,10 +18,11 @@ from envbuilder.image.layers.image_documents import image_of, pin_of
 from envbuilder.image.layers.make import clashes_between_packages
 from envbuilder.image.layers.ports import AssemblyContext, LayerPushes
 from envbuilder.image.layers.records import LayerRecord
-from envbuilder.image.layers.schedule import Fetching, Journal, Making
+from envbuilder.image.layers.schedule import Fetching, Journal, Making, cancellable, cancelled_by_interrupt
 from envbuilder.image.plan.plan import LayerKind, Plan
 from envbuilder.lock.lock import Lock
 from envbuilder.oci.images import AssembledImage, ImageLayerPin, LayerFormat
+from envbuilder.oci.runtime.cancellation import EventCancellation
 
 _FROM_OUTSIDE = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1", "ld-linux-x86-64.so.2")
 """The driver provides these when a container starts; the last one is the loader itself."""
@@ -54,7 +55,7 @@ class Assembly:
 
     Attributes:
         images: In the order of their locks.
-        fetched: Bytes that were downloaded.
+        fetched: Bytes that were downloaded, also for the locks since the assembly before.
         steps: Steps, in the order of their start.
         seconds: Wall time.
     """
@@ -97,7 +98,12 @@ def assemble(  # noqa: PLR0913  three are options
     """
     started = context.clock()
     context.work.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
+    with (
+        closing(EventCancellation()) as cancellation,
+        ExitStack() as stack,
+        cancelled_by_interrupt(cancellation),
+    ):
+        context = cancellable(context, cancellation)
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=context.work, prefix="assemble-")))
         journal = Journal(listener=listener, clock=context.clock)
         targets: Sequence[LayerPushes | None] = pushes or [None] * len(locks)
@@ -105,7 +111,7 @@ def assemble(  # noqa: PLR0913  three are options
             draft(lock, layer_format, context, work, _elsewhere(target, digests_only=digests_only, whole=whole))
             for lock, target in zip(locks, targets, strict=True)
         ]
-        fetching = Fetching(context=context, journal=journal, stack=stack)
+        fetching = Fetching(context=context, journal=journal, stack=stack, cancellation=cancellation)
         making = Making(context=context, journal=journal, fetching=fetching, stack=stack)
         for each in drafts:
             fetching.pull(each, layer_format)
@@ -119,7 +125,8 @@ def assemble(  # noqa: PLR0913  three are options
         making.settle()
         images = tuple(_finished(each, making, layer_format) for each in drafts)
         fetching.close()
-    return Assembly(images=images, fetched=fetching.bytes, steps=journal.steps(), seconds=context.clock() - started)
+    fetched = context.store.received.take()
+    return Assembly(images=images, fetched=fetched, steps=journal.steps(), seconds=context.clock() - started)
 
 
 def _elsewhere(pushes: LayerPushes | None, *, digests_only: bool, whole: bool) -> Elsewhere:

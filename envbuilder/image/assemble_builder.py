@@ -100,6 +100,7 @@ class AssembleBuilder:
         destinations = Destinations(
             names=request.names,
             output=options.output,
+            attestations=options.attestations,
             load=options.load,
             epoch=assembled.lock.epoch,
         )

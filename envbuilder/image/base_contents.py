@@ -38,10 +38,12 @@ class BaseContents:
     runner: ImageRunner
     listener: Listener
 
-    def open(self, lock: Lock) -> BaseContent:
-        """Return the content of the base of a lock; nothing is fetched before it is used."""
+    def open(self, lock: Lock, fetch_tree: Callable[[], None] = lambda: None) -> BaseContent:
+        """See `Bases.open`."""
         if lock.base.kind.is_tree:
-            return TreeContent(lambda: self.debian.provide(lock), lambda members: self.debian.added(lock, members))
+            return TreeContent(
+                lambda: self.debian.provide(lock, fetch_tree), lambda members: self.debian.added(lock, members)
+            )
         return RegistryContent(
             reference=self._reference(lock.base),
             connect=self.connect,

@@ -65,7 +65,8 @@ class BuildOptions:
         push: Push every name to its registry.
         builder: Docker's builder; None lets the engine decide: BuildKit where it is available.
         use_cache: False builds every layer of a Dockerfile again.
-        output: Directory (OCI layout), `.tar` or `.sqsh` to write; None for none.
+        output: Directory (OCI layout), `.tar`, `.sqsh` or `.sif` to write; None for none.
+        attestations: Also write bill of materials and provenance into a layout or archive.
         load: Load an assembled image into the container engine.
         layer_format: Format of assembled layers.
         jobs: Maximum number of layers assembled at once; 0 means one for each processor.
@@ -78,6 +79,7 @@ class BuildOptions:
     builder: Builder | None = None
     use_cache: bool = True
     output: Path | None = None
+    attestations: bool = False
     load: bool = False
     layer_format: LayerFormat = LayerFormat.GZIP_SPLICED
     jobs: int = 0

@@ -10,6 +10,7 @@ from envbuilder.core.cache_directories import ROOMS, TREES, Room, bytes_of, entr
 from envbuilder.image.layers.records import KeptImage, Records
 from envbuilder.image.running.image_runner import in_use
 from envbuilder.image.vendor.records import ARCHIVE_RECORDS
+from envbuilder.oci.registry.upload_records import FOLDER as UPLOADS
 from envbuilder.oci.store import Store
 
 _TARGETS = "targets"
@@ -105,7 +106,7 @@ def prune(cache: Path, store: Store, records: Records, *, everything: bool) -> P
 
 
 def _prune_store(store: Store, records: Records, *, everything: bool) -> int:
-    freed = store.sweep() + remove(store.folder / _TARGETS)
+    freed = store.sweep() + remove(store.folder / _TARGETS) + remove(store.folder / UPLOADS)
     kept: frozenset[str] = frozenset()
     if everything:
         for image in list(records.images()):

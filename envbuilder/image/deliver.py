@@ -1,4 +1,4 @@
-"""Delivery of an assembled image: to a directory, an archive, a squashfs, an engine, a registry."""
+"""Delivery of an assembled image: to a directory, an archive, a squashfs or SIF file, an engine, a registry."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from envbuilder.image.builder import Delivered
@@ -15,6 +16,7 @@ from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.archive import write_archive
 from envbuilder.oci.layout.directory import write_layout
+from envbuilder.oci.layout.sif import write_sif
 from envbuilder.oci.layout.squashfs import write_squashfs
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store
@@ -22,6 +24,7 @@ from envbuilder.oci.transfers import PushResult
 
 _ARCHIVES = (".tar",)
 _SQUASHES = (".sqsh", ".squashfs", ".sqfs")
+_SIFS = (".sif",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +33,16 @@ class Destinations:
 
     Attributes:
         names: `repository:tag` of the image.
-        output: A directory (OCI layout), a `.tar` (OCI archive that Docker loads too) or a `.sqsh`; None for none.
+        output: A directory (OCI layout), a `.tar` (OCI archive that Docker loads too), a `.sqsh` or a `.sif`;
+            None for none.
+        attestations: Also write bill of materials and provenance into a layout or archive.
         load: Load it into the container engine.
         epoch: Time stamp for formats that have one.
     """
 
     names: tuple[str, ...]
     output: Path | None = None
+    attestations: bool = False
     load: bool = False
     epoch: int = 0
 
@@ -90,7 +96,7 @@ class Delivery:
             EngineError: The engine refuses it.
             SourceUnreachable: A registry does not take it.
             UsageError: Something else lies where it should be written.
-            ToolMissing: A squashfs needs mksquashfs.
+            ToolMissing: A squashfs or SIF file needs mksquashfs.
             VerificationFailed: The store is damaged, or the other side has something else now.
         """
         if wanted.output:
@@ -101,10 +107,16 @@ class Delivery:
     def _write(self, image: AssembledImage, wanted: Destinations, output: Path) -> None:
         """Write an image to a path, whose suffix says in which form."""
         if output.suffix in _SQUASHES:
-            write_squashfs(
-                image, self.store, output, epoch=wanted.epoch, search_path=self.search_path, sandbox=self.sandbox
-            )
+            self._write_squashfs(image, output, wanted.epoch)
+        elif output.suffix in _SIFS:
+            with TemporaryDirectory(dir=output.absolute().parent, prefix=f".{output.name}.") as name:
+                part = Path(name, "image.sqsh")
+                self._write_squashfs(image, part, wanted.epoch)
+                write_sif(part, output, digest=image.manifest.descriptor.digest, epoch=wanted.epoch)
         elif output.suffix in _ARCHIVES:
-            write_archive(image, self.store, output, wanted.names)
+            write_archive(image, self.store, output, wanted.names, attestations=wanted.attestations)
         else:
-            write_layout(image, self.store, output, wanted.names)
+            write_layout(image, self.store, output, wanted.names, attestations=wanted.attestations)
+
+    def _write_squashfs(self, image: AssembledImage, output: Path, epoch: int) -> None:
+        write_squashfs(image, self.store, output, epoch=epoch, search_path=self.search_path, sandbox=self.sandbox)

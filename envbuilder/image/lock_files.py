@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.files import CHUNK
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.lock.index.index import IndexFile
-from envbuilder.lock.lock import Lock, ToolPin
+from envbuilder.lock.lock import Lock, PythonPin, ToolPin
 from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.store import Store
 
@@ -25,11 +25,14 @@ class LockFiles:
         store: Contains the probe, the memory hook and own files.
         files: Contains interpreter archives and programs.
         own_tools: Content of envbuilder's own tools, by name.
+        fetch: Called with a lock whose interpreter archive is missing; may add an archive, which is found if its hash
+            is that in the lock.
     """
 
     store: Store
     files: FileStore
     own_tools: Mapping[str, bytes]
+    fetch: Callable[[Lock], None] = lambda _lock: None
 
     def own_pins(self) -> tuple[ToolPin, ...]:
         """Add the tools of this version to the store, and return their pins, sorted by name."""
@@ -58,16 +61,22 @@ class LockFiles:
         """Return the interpreter archive of a lock.
 
         Raises:
-            SourceUnreachable: It is not on this machine.
+            SourceUnreachable: It is not on this machine, and was not fetched.
         """
-        store, kept = self.store, f"sha256:{lock.python.sha256}"
-        found = store.verified(kept) if store.has(kept) else self.find(lock.python.sha256)
+        found = self._archive(lock.python)
+        if found is None:
+            self.fetch(lock)
+            found = self._archive(lock.python)
         if found is None:
             raise SourceUnreachable(
                 f"{lock.python.file} with sha256 {lock.python.sha256} is not on this machine",
                 hint="name it with --python-archive FILE, or lock again: `envbuilder lock`",
             )
         return found
+
+    def _archive(self, pin: PythonPin) -> Path | None:
+        kept = f"sha256:{pin.sha256}"
+        return self.store.verified(kept) if self.store.has(kept) else self.find(pin.sha256)
 
     def tool(self, lock: Lock, name: str) -> bytes:
         """Return a tool of a lock, which may be that of another version; empty if the lock names none.

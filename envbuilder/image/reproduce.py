@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -80,7 +80,7 @@ def reproduce(  # noqa: PLR0913  what is built, of what, where and how
     digests: Iterable[str],
     work: Path,
 ) -> tuple[Attempt, ...]:
-    """Build a lock once in each of some surroundings, from its files alone; cached layers are not used.
+    """Build a lock once in each of some surroundings, from its files alone; known digests and layers are not used.
 
     Args:
         lock: The lock.
@@ -120,4 +120,5 @@ def _prepare(folder: Path, lock: Lock, digests: Iterable[str], store: Store) -> 
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(store.path(digest), target)
         target.chmod(0o444)
-    (folder / "envbuilder.lock").write_text(dump(lock), encoding="utf-8")
+    # Digests in a lock save unpacking what is in wheels; here they are what is to be proven.
+    (folder / "envbuilder.lock").write_text(dump(replace(lock, image=None)), encoding="utf-8")

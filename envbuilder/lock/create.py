@@ -14,6 +14,7 @@ from envbuilder.core.versions import Release
 from envbuilder.lock.base_choice import BaseSource, PythonSource, choose
 from envbuilder.lock.builder import Ingredients, assemble, refuse_policy
 from envbuilder.lock.closures import Chosen
+from envbuilder.lock.inputs import has_same_base
 from envbuilder.lock.locations import Located, Location, OsPackages, Refused
 from envbuilder.lock.lock import BasePin, Lock, PackagePin, PythonPin, ToolPin
 from envbuilder.lock.resolve.requests import build_request, grouped, own_request, row_request
@@ -59,6 +60,8 @@ class IngredientSources:
         packages: Resolves Python packages.
         sizes: Sizes of their files.
         tools: Programs that the build uses.
+        kept: A lock whose base, interpreter and OS packages are used again while everything that decides them is
+            unchanged; None to look for the newest ones.
     """
 
     bases: Mapping[BaseKind, BaseSource]
@@ -68,6 +71,7 @@ class IngredientSources:
     packages: Resolver
     sizes: PackageSizes
     tools: tuple[ToolPin, ...]
+    kept: Lock | None = None
 
 
 def lock(
@@ -133,7 +137,7 @@ def _locate(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> Locat
     base = _base(choice, spec, sources) if base_first else None
     if isinstance(base, Refused):
         return base
-    python = _python(choice, spec, sources.pythons)
+    python = _python(choice, spec, sources)
     if isinstance(python, Refused):
         return replace(python, base=choice.system.id)
     base = base or _base(choice, spec, sources)
@@ -141,15 +145,19 @@ def _locate(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> Locat
 
 
 def _base(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> BasePin | Refused:
+    if sources.kept and has_same_base(sources.kept, choice, spec):
+        return sources.kept.base
     return sources.bases[choice.system.kind].locate(choice.system, spec.sources)
 
 
-def _python(choice: BaseChoice, spec: Spec, pythons: PythonSource) -> PythonPin | Refused:
+def _python(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> PythonPin | Refused:
+    if sources.kept and not spec.sources.python_archives and has_same_base(sources.kept, choice, spec):
+        return sources.kept.python
     match choice.python_provider:
         case PythonProvider.OS:
             return PythonPin(version=choice.python, provider=PythonProvider.OS)
         case PythonProvider.ARCHIVE:
-            return pythons.locate(choice.python, choice.system.glibc, spec.sources)
+            return sources.pythons.locate(choice.python, choice.system.glibc, spec.sources)
 
 
 def _packages(
@@ -208,6 +216,9 @@ def _os_packages(
     wanted = _wanted_os_packages(located.choice, spec)
     if not wanted:
         return OsPackages(pins=())
+    kept = sources.kept
+    if kept and located.base == kept.base and has_same_base(kept, located.choice, spec):
+        return OsPackages(pins=kept.os_packages)
     progress(f"asking the base which files {', '.join(wanted)} need")
     return sources.os_packages.resolve(located, wanted, spec)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from envbuilder.catalog.archives import ArchiveUse
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.core.versions import Release
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import OwnFile, Spec
 
 UPGRADED = "upgraded"
@@ -36,13 +37,10 @@ def inputs(
         **(_base_fields(choice) if choice else {}),
         "spec.environment": spec.environment,
         "spec.packages": ", ".join(spec.packages),
-        "spec.apt": ", ".join(spec.apt),
         "spec.source_builds": ", ".join(spec.source_builds),
         "spec.cutoff": spec.cutoff.isoformat() if spec.cutoff else "",
         "spec.tensorflow": str(spec.tensorflow or ""),
-        "spec.python": str(spec.python or ""),
-        "spec.base": spec.base,
-        "spec.allow": ", ".join(spec.allow),
+        **_base_fields_of_spec(spec),
         "spec.user": f"{spec.user.name} {spec.user.uid}:{spec.user.gid}",
         "spec.memory": str(spec.memory),
         **{f"spec.files.{file.path}": _content(file) for file in spec.files},
@@ -51,12 +49,34 @@ def inputs(
     return tuple(sorted((name, value) for name, value in fields.items() if value))
 
 
+def has_same_base(existing: Lock, choice: BaseChoice, spec: Spec) -> bool:
+    """Return True if a new lock on this base would look for the same base and the same OS packages as an existing one.
+
+    Args:
+        existing: The lock.
+        choice: The base in its current form.
+        spec: The current spec.
+    """
+    wanted = _base_fields(choice) | _base_fields_of_spec(spec)
+    known = dict(existing.inputs)
+    return existing.base.id == choice.system.id and all(known.get(name, "") == wanted[name] for name in wanted)
+
+
 def _content(file: OwnFile) -> str:
     return f"{file.sha256[:12]}{' executable' if file.executable else ''}"
 
 
 def _use(use: ArchiveUse) -> str:
     return f"{use.archive.id} {use.archive.sha256[:12]}: {', '.join(use.sonames)}"
+
+
+def _base_fields_of_spec(spec: Spec) -> dict[str, str]:
+    return {
+        "spec.apt": ", ".join(spec.apt),
+        "spec.python": str(spec.python or ""),
+        "spec.base": spec.base,
+        "spec.allow": ", ".join(spec.allow),
+    }
 
 
 def _base_fields(choice: BaseChoice) -> dict[str, str]:

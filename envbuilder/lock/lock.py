@@ -90,6 +90,11 @@ class PackagePin:
         """True for a wheel, False for a source distribution."""
         return self.file.endswith(".whl")
 
+    @property
+    def requirement(self) -> str:
+        """Its line in a requirements file in hash-checking mode: this exact file."""
+        return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OsPackagePin:

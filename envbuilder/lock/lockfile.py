@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
-from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.environments import CudaProvider
 from envbuilder.core import structure
 from envbuilder.core.conversion.reading import Mismatch
@@ -109,8 +108,8 @@ def _wrong_archives(cuda: CudaPin | None) -> Iterator[Mismatch]:
     taken: set[str] = set()
     for index, pin in enumerate(cuda.archives):
         path: FieldPath = ("cuda", "archives", index)
-        if bool(pin.inner) != (pin.format is ArchiveFormat.MAKESELF_NESTED):
-            yield Mismatch(path=(*path, "inner"), problem="must be given for a nested run file, and only for one")
+        if problem := pin.inner_problem:
+            yield Mismatch(path=(*path, "inner"), problem=problem)
         for number, library in enumerate(pin.libraries):
             if library.soname in taken:
                 problem = f"{library.soname} comes from two archives"

@@ -21,7 +21,7 @@ from envbuilder.core.names import (
     requirement_name,
     variable_problem,
 )
-from envbuilder.core.references import ImageRef, registry_address, registry_repository
+from envbuilder.core.references import registry_address, registry_repository
 from envbuilder.core.versions import Release
 from envbuilder.lock.publisher_places import publisher_name, publisher_place
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
@@ -71,14 +71,7 @@ def layer_caches(value: object) -> tuple[str, ...]:
     Raises:
         ValueError: One of them is not `HOST/NAME`. The message does not repeat credentials.
     """
-    found = _addresses(value)
-    for text in found:
-        if "@" in text:
-            raise ValueError("must be REGISTRY/REPOSITORY without credentials: `docker login HOST` stores them")
-        reference = ImageRef.parse(text)
-        if reference.repository != text or reference.with_registry() != reference:
-            raise ValueError(f"{text!r} is not a repository: must be REGISTRY/REPOSITORY without a tag")
-    return found
+    return tuple(registry_repository(text) for text in _addresses(value))
 
 
 AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an ordinary user")]
@@ -132,7 +125,7 @@ class Sources:
         ubuntu_allow_expired: See there.
         index: Address of a package index; empty for uv's own configuration.
         python_archives: Interpreter archives that the user names, as paths.
-        layer_caches: Repositories, as `HOST/NAME`, whose statements about layers are believed; in order.
+        layer_caches: Repositories, as `HOST/NAME`, whose statements about layers are trusted; in order.
         publishers: Where archives of vendors come from instead of their publishers: pairs of a publisher's id, or
             `*` for every other one, and a base URL or a directory; sorted.
         accept_nvidia_eula: Whether the user accepts NVIDIA's license of the libraries in those archives.

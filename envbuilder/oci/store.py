@@ -12,8 +12,9 @@ import hashlib
 import os
 import re
 import stat
+import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,25 @@ _PART_NAME = re.compile(r"new-.+|[0-9a-f]{64}")
 _PART = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+class ReceivedBytes:
+    """Count of the bytes that were downloaded into a store; thread-safe."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def add(self, count: int) -> None:
+        """Add bytes."""
+        with self._lock:
+            self._bytes += count
+
+    def take(self) -> int:
+        """Return the bytes since the last call, and begin again."""
+        with self._lock:
+            count, self._bytes = self._bytes, 0
+            return count
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
     """Files by digest, as `<folder>/sha256/<two digits>/<62 digits>`.
@@ -37,10 +57,14 @@ class Store:
     Attributes:
         folder: Created on first use.
         trusted: Files that this process has read or written as a whole, and thereby verified.
+        check: Called before each write of a new file; raises an exception to cancel it.
+        received: Bytes that this process has downloaded.
     """
 
     folder: Path
     trusted: set[Path] = field(default_factory=set)
+    check: Callable[[], None] = lambda: None
+    received: ReceivedBytes = field(default_factory=ReceivedBytes)
 
     def path(self, digest: str) -> Path:
         """Return the path of the file with this digest, which need not exist.
@@ -104,7 +128,7 @@ class Store:
         part = self._parts() / f"new-{uuid.uuid4().hex}"
         try:
             with full_disk(part), _exclusive(part) as stream:
-                writer = Writer(stream)
+                writer = Writer(stream, self.check)
                 yield writer
                 stream.flush()
                 if expected and writer.digest != expected:
@@ -134,7 +158,10 @@ class Store:
                 yield None
                 return
             receiver = Receiver(stream)
-            yield receiver
+            try:
+                yield receiver
+            finally:
+                self.received.add(receiver.fresh)
             stream.flush()
             if receiver.digest != digest:
                 part.unlink(missing_ok=True)
@@ -274,17 +301,23 @@ def digits_of(digest: str) -> str:
 class Writer:
     """Writer that digests and counts bytes.
 
+    Args:
+        stream: Receives the bytes.
+        check: Called before each write.
+
     Attributes:
         size: Bytes written so far.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, check: Callable[[], None] = lambda: None) -> None:
+        self._check = check
         self._stream = stream
         self._hash = hashlib.sha256()
         self.size = 0
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
+        self._check()
         self._hash.update(data)
         self.size += len(data)
         self._stream.write(data)
@@ -300,14 +333,21 @@ class Receiver(Writer):
 
     Attributes:
         size: Bytes received so far, including those of earlier runs.
+        fresh: Bytes received in this run, including discarded ones.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         super().__init__(stream)
+        self.fresh = 0
         stream.seek(0)
         while chunk := stream.read(CHUNK):
             self._hash.update(chunk)
             self.size += len(chunk)
+
+    def write(self, data: bytes) -> None:
+        """See `Writer.write`."""
+        super().write(data)
+        self.fresh += len(data)
 
     def restart(self) -> None:
         """Discard the partial content, if the source cannot continue at its end."""

@@ -6,8 +6,8 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
 from envbuilder.core.cache_directories import TREES
@@ -45,6 +45,7 @@ from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
 from envbuilder.wiring.layer_caches import caches_to_read
 from envbuilder.wiring.mirrors import mirrors
+from envbuilder.wiring.pythons import keep_python_of
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
     debian_trees,
@@ -58,10 +59,16 @@ from envbuilder.wiring.sources import (
 from envbuilder.wiring.vendor_archives import archive_publishers, vendor_archives
 
 
-def lock_files(session: Session) -> LockFiles:
-    """Return the adapter that finds tools and interpreter archives."""
+def lock_files(session: Session, *, offline: bool = True) -> LockFiles:
+    """Return the adapter that finds tools and interpreter archives.
+
+    Args:
+        session: Settings and stores.
+        offline: Do not ask uv for missing interpreter archives.
+    """
     own_tools = {ToolName.PROBE: probe_source(), HOOK: memory_hook()}
-    return LockFiles(store=session.store, files=session.files, own_tools=own_tools)
+    found = LockFiles(store=session.store, files=session.files, own_tools=own_tools)
+    return found if offline else replace(found, fetch=partial(keep_python_of, session))
 
 
 def add_archives(session: Session, sources: Sources) -> None:
@@ -172,7 +179,7 @@ def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offli
         records=session.records,
         bases=_base_contents(session, sources, offline=offline),
         packages=package_files(session, sources, offline=offline),
-        files=lock_files(session),
+        files=lock_files(session, offline=offline),
         archives=vendor_archives(session, sources, offline=offline),
         sandbox=lambda: session.sandbox,
         work=session.settings.use("work"),
@@ -221,7 +228,7 @@ def gatherer(session: Session, sources: Sources, *, offline: bool = False) -> Ga
     """Return the adapter that fetches every file of a lock into the store; `offline` refuses to download anything."""
     return Gatherer(
         store=session.store,
-        files=lock_files(session),
+        files=lock_files(session, offline=offline),
         packages=package_files(session, sources, offline=offline),
         debian=debian_trees(session, sources, offline=offline),
         archives=archive_publishers(session, sources, offline=offline),

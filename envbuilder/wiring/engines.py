@@ -141,7 +141,7 @@ def reference_of(session: Session, name: str, engine: Engine) -> str:
         built = f"{repository_of(image_name(name))}:latest"
     except ValueError:
         return checked_reference(name)
-    if any(row.id == name for row in session.catalog.environments):
+    if session.catalog.environment(name):
         return built
     # The last engine first: it needs no daemon.
     asked = reversed(tuple(ENGINES)) if engine is Engine.AUTO else (engine,)

@@ -15,7 +15,6 @@ from envbuilder.image.base.locate import DebBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_archive import pack
 from envbuilder.image.base.python_survey import PythonArchive
 from envbuilder.image.base.tree_store import DebTree
-from envbuilder.image.base.uv_python import from_uv
 from envbuilder.image.base.uv_tool import find_uv, uv_pin
 from envbuilder.image.docker.os_packages import OsPackageResolver
 from envbuilder.image.docker.registry_bases import RegistryBases
@@ -26,6 +25,7 @@ from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.tar.members import EPOCH
 from envbuilder.wiring.build_inputs import engine_bases, lock_files
+from envbuilder.wiring.pythons import fetch_python
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.sources import debian_trees, host_programs, package_resolver, package_sizes, registry_client
@@ -52,7 +52,7 @@ def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
             BaseKind.UBUNTU: trees,
         },
         pythons=PythonArchives(
-            store=session.files, fetch=partial(_fetch_python, session), installed=partial(_installed, settings)
+            store=session.files, fetch=partial(fetch_python, session), installed=partial(_installed, settings)
         ),
         os_packages=OsPackageResolver(
             bases=engine_bases(session, sources),
@@ -79,13 +79,6 @@ def pack_python(session: Session, interpreter: Path, folder: Path) -> PythonArch
     archive = pack(interpreter, folder, epoch=EPOCH, host=host_programs(session.settings))
     keep_archive(session.files, archive.path)
     return archive
-
-
-def _fetch_python(session: Session, version: Release, folder: Path) -> PythonArchive:
-    session.progress(f"asking uv for a managed Python {version}")
-    host = host_programs(session.settings)
-    interpreter = from_uv(version, uv=find_uv(), folder=session.settings.use("pythons"), host=host)
-    return pack(interpreter, folder, epoch=EPOCH, host=host)
 
 
 def _installed(settings: Settings, version: Release, glibc: Release) -> tuple[InstalledPython, ...]:

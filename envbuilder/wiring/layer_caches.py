@@ -8,6 +8,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.layers.ports import LayerCache, NoLayerCache
 from envbuilder.image.layers.registry_cache import RegistryLayerCache
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Sources, layer_caches
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
@@ -17,7 +18,7 @@ LAYER_CACHE_VARIABLE = "ENVBUILDER_LAYER_CACHE"
 
 
 def caches_to_read(settings: Settings, sources: Sources) -> tuple[str, ...]:
-    """Return the layer caches that are believed: of the command line or the spec, else of the environment.
+    """Return the trusted layer caches: of the command line or the spec, else of the environment.
 
     Returns:
         Repositories, as `HOST/NAME`, in the order in which they are asked.
@@ -62,3 +63,11 @@ def layer_cache(
         mount_from=tuple(dict.fromkeys((*read, *destinations, *before))),
         report=session.progress,
     )
+
+
+def holds_base(session: Session, sources: Sources, lock: Lock) -> bool:
+    """Return True if a configured layer cache holds the layer of the tree that a lock is based on."""
+    if not lock.base.kind.is_tree or lock.image is None:
+        return False
+    layers = [layer.blob for layer in lock.image.layers if layer.diff_id == lock.base.digest]
+    return bool(layers and layer_cache(session, sources).held(layers))

@@ -21,19 +21,29 @@ from envbuilder.lock.targets import LockTarget, RowTarget, target
 from envbuilder.wiring.build_inputs import lock_files
 from envbuilder.wiring.ingredients import closures, ingredient_sources
 from envbuilder.wiring.inventory import inventory
+from envbuilder.wiring.layer_caches import holds_base
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.trust import tell_lock
 from envbuilder.wiring.unpinned import unpinned_lock
 
 
-def locked(session: Session, spec: Spec, *, upgrade: date | None = None) -> Lock:
+def locked(session: Session, spec: Spec, *, upgrade: date | None = None, before: Lock | None = None) -> Lock:
     """Return a new lock of a spec; see `lock`.
+
+    Args:
+        session: Settings, catalog and stores.
+        spec: The spec.
+        upgrade: As for `lock`.
+        before: The lock that the new one replaces, if there is one. Its base is kept where this machine has none and a
+            layer cache holds it, unless `upgrade` is set.
 
     Raises:
         NoUsableBase: As `lock` raises it, with every known reason for each base, and a hint without repeated
             attempts.
     """
-    ingredients = ingredient_sources(session, spec)
+    asked = before if before and not upgrade and session.trees.current(before.base.id) is None else None
+    kept = asked if asked and holds_base(session, spec.sources, asked) else None
+    ingredients = replace(ingredient_sources(session, spec), kept=kept)
     try:
         return lock(session.catalog, spec, ingredients, upgrade=upgrade, progress=session.progress)
     except NoUsableBase as error:

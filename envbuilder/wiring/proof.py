@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,7 +15,6 @@ from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
 from envbuilder.catalog.cuda import Linkage
 from envbuilder.catalog.environments import Environment
 from envbuilder.curation.proof.bare_environments import BareEnvironments
-from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.proof.interpreters import HostPythons
 from envbuilder.curation.prove import ProofPorts
 from envbuilder.curation.prove_image import ImageProof
@@ -23,7 +23,6 @@ from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.interpreters import probe_python
 from envbuilder.diagnostics.probe.requests import ProbeRequest
-from envbuilder.diagnostics.report.json_format import json_report
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.builder import BuildOptions, ImageRequest
 from envbuilder.lock.create import lock
@@ -78,7 +77,13 @@ class ProofAdapters:
             resolver=package_resolver(settings, self.sources),
             measure=package_sizes(session, self.sources).sizes,
             host=self.environments,
-            image=self._image(records),
+            image=ImageProof(
+                shipped=closures(settings),
+                engine=self,
+                stand_ins=self._stand_ins,
+                records=records,
+                today=datetime.now(tz=UTC).date(),
+            ),
             records=records,
             today=datetime.now(tz=UTC).date(),
             clock=time.monotonic,
@@ -88,18 +93,6 @@ class ProofAdapters:
     def _look(self, python: Path) -> Facts:
         environ = bare_environ(self.session.settings.environ, home=python.parent)
         return probe_python(python, ProbeRequest(), environ=environ)
-
-    def _image(self, records: CatalogFiles) -> ImageProof:
-        return ImageProof(
-            shipped=closures(self.session.settings),
-            stand_ins=self._stand_ins,
-            lock=self._lock,
-            build=self._build,
-            validate=self._validate,
-            remove=self.session.engine.untag,
-            keep=lambda row, name, report: records.write_report(row.id, name, json_report(report)),
-            today=datetime.now(tz=UTC).date(),
-        )
 
     def _stand_ins(self, row: Environment, made: Lock) -> Replaced:
         settings = self.session.settings
@@ -133,15 +126,23 @@ class ProofAdapters:
             return True
         return any(store.has(f"sha256:{sha256}") for sha256 in (pin.sha256, library.sha256) if sha256)
 
-    def _lock(self, spec: Spec) -> Lock:
+    def lock(self, spec: Spec) -> Lock:
+        """See `ProofEngine.lock`."""
         session = self.session
         return lock(session.catalog, spec, ingredient_sources(session, spec), progress=session.progress)
 
-    def _build(self, made: Lock, tag: str) -> None:
+    @contextmanager
+    def built(self, made: Lock, tag: str) -> Iterator[None]:
+        """See `ProofEngine.built`."""
         request = ImageRequest(lock=made, sources=self.sources, names=(tag,))
         docker_builder(self.session).build((request,), BuildOptions(), self.session.listener)
+        try:
+            yield
+        finally:
+            self.session.engine.untag(tag)
 
-    def _validate(self, wanted: Validation, made: Lock) -> Report:
+    def validate(self, wanted: Validation, made: Lock) -> Report:
+        """See `ProofEngine.validate`."""
         return validate(self.session.catalog, wanted, made, self.session.engine, time.monotonic)
 
 

@@ -28,17 +28,17 @@ from envbuilder.diagnostics.validate import (
 from envbuilder.diagnostics.validate_static import validate_static
 from envbuilder.image.builder import Engine
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_of
-from envbuilder.image.running.apptainer import find_apptainer
+from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import LOCK, SPEC, read_lock
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.wiring.engines import reference_of, runner_of
+from envbuilder.wiring.engines import reference_of
 from envbuilder.wiring.locks import known_lock, obtain_lock
+from envbuilder.wiring.node_runtimes import chosen_runner
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.subjects import readable_subject
 
-_APPTAINER = (".sif", ".sqsh", ".squashfs")
 _DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -52,6 +52,7 @@ class ValidationRequest:
         python: Interpreter on this host, or in the container.
         facts: Output of the probe from elsewhere; `-` for standard input.
         engine: Engine that has the image.
+        runtime: Runtime that runs the image instead; None for the engine, or for Apptainer if the image is its file.
         tier: Extent; None means as far as the place can.
         required: Tier that must be proven.
         devices: CDI devices for the container.
@@ -65,6 +66,7 @@ class ValidationRequest:
     python: str
     facts: tuple[Path, ...]
     engine: Engine
+    runtime: NodeRuntime | None
     tier: Tier | None
     required: Tier | None
     devices: tuple[str, ...]
@@ -112,8 +114,6 @@ def _looked(session: Session, asked: ValidationRequest, lock: Lock | None) -> Re
         return _python(session, asked, lock)
     if asked.tier is Tier.STATIC:
         return _static(session, asked, lock)
-    if asked.image.endswith(_APPTAINER) and Path(asked.image).is_file():
-        return _apptainer(session, asked, lock)
     return _image(session, asked, lock)
 
 
@@ -147,8 +147,8 @@ def _environment(session: Session, asked: ValidationRequest, lock: Lock | None) 
 
 
 def _refuse_memory(asked: ValidationRequest) -> None:
-    is_run_by_an_engine = asked.image and asked.tier is not Tier.STATIC and not asked.image.endswith(_APPTAINER)
-    if asked.memory and not is_run_by_an_engine:
+    is_run_here = asked.image and asked.tier is not Tier.STATIC
+    if asked.memory and not is_run_here:
         raise UsageError(
             "--memory is supported only for images that this command runs",
             hint="set ENVBUILDER_MEMORY in that environment instead",
@@ -166,8 +166,9 @@ def _named_lock(session: Session, name: str | None, tier: Tier | None) -> Lock |
 
 
 def _image(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:
+    reference, engine = chosen_runner(session, asked.image, asked.engine, asked.runtime)
     wanted = Validation(
-        image=reference_of(session, asked.image, asked.engine),
+        image=reference,
         tier=asked.tier,
         required=asked.required,
         timeout=asked.timeout,
@@ -175,7 +176,6 @@ def _image(session: Session, asked: ValidationRequest, lock: Lock | None) -> Rep
         memory=asked.memory,
     )
     session.progress(f"looking inside {wanted.image}")
-    engine = runner_of(session, wanted.image, asked.engine)
     return validate(session.catalog, wanted, lock, engine, time.monotonic)
 
 
@@ -199,31 +199,8 @@ def _container(session: Session, asked: ValidationRequest, lock: Lock | None) ->
     def run(command: tuple[str, ...]) -> RunResult:
         return session.engine.execute(name, command, asked.timeout)
 
-    return _by_command(session, asked, lock, name=name, run=run, gpus=lambda: session.engine.has_gpus(name))
-
-
-def _apptainer(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:
-    session.progress(f"looking inside {asked.image}")
-    program = find_apptainer(session.settings.environ.get("PATH", ""))
-    gpus = asked.tier is Tier.GPU or (asked.tier is None and _DRIVER.exists())
-
-    def run(command: tuple[str, ...]) -> RunResult:
-        return program.run(Path(asked.image), command, gpus=gpus, timeout=asked.timeout)
-
-    return _by_command(session, asked, lock, name=asked.image, run=run, gpus=lambda: gpus)
-
-
-def _by_command(  # noqa: PLR0913  the differences between the places
-    session: Session,
-    asked: ValidationRequest,
-    lock: Lock | None,
-    *,
-    name: str,
-    run: Callable[[tuple[str, ...]], RunResult],
-    gpus: Callable[[], bool],
-) -> Report:
     expected = lock or lock_of(run(("/bin/cat", LOCK_IN_IMAGE)), name)
-    tier = asked.tier or (Tier.GPU if gpus() else Tier.CPU)
+    tier = asked.tier or (Tier.GPU if session.engine.has_gpus(name) else Tier.CPU)
     return _place(session, asked, expected, name, tier, by_command(asked.python or PYTHON, name, run))
 
 

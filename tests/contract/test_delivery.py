@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from envbuilder.core.references import ImageRef
 from envbuilder.image.docker.engine import connect
+from envbuilder.image.layers.estargz import LARGEST_CHUNK
 from envbuilder.image.layers.layer_writer import write_tar
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
@@ -20,6 +24,8 @@ from envbuilder.oci.layout.directory import write_layout
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.layout.squashfs import write_squashfs
 from envbuilder.oci.layout.stored_images import read_layout
+from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.command import RunRequest
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import choose
@@ -116,16 +122,21 @@ def test_umoci_unpacks_what_we_write(made: AssembledImage, store: Store, tmp_pat
     expected(bundle / "rootfs")
 
 
-def test_layers_that_start_lazily_are_ordinary_layers(store: Store, tmp_path: Path) -> None:
+def lazy_image(store: Store, folder: Path, *members: Members, config: Mapping[str, object] = CONFIG) -> AssembledImage:
+    """An image in the format estargz."""
     pins = []
-    for number, members in enumerate(layers()):
-        tar = tmp_path / f"{number}.tar"
-        tar.write_bytes(tar_of(members))
+    for number, each in enumerate(members):
+        tar = folder / f"{number}.tar"
+        tar.write_bytes(tar_of(each))
         packed = write_tar(tar, store, LayerFormat.ESTARGZ)
         blob = Descriptor(media_type=LayerFormat.ESTARGZ.media_type, digest=packed.digest, size=packed.size)
         pin = ImageLayerPin(id=tar.name, key=blob.digest, diff_id=packed.diff_id, blob=blob, contents=packed.contents)
         pins.append(pin)
-    made = image_of_pins(tuple(pins), CONFIG)
+    return image_of_pins(tuple(pins), config)
+
+
+def test_layers_that_start_lazily_are_ordinary_layers(store: Store, tmp_path: Path) -> None:
+    made = lazy_image(store, tmp_path, *layers())
     write_layout(made, store, tmp_path / "there", ("one",))
 
     output(program("skopeo"), "--insecure-policy", "copy", f"oci:{tmp_path}/there:one", f"oci:{tmp_path}/again:two")
@@ -183,6 +194,28 @@ def test_docker_loads_our_archive(world: World, store: Store, tmp_path: Path) ->
     loaded = connect(os.environ).load(tmp_path / "x.tar")
     assert loaded.id == one.config.descriptor.digest
     assert loaded.tags == (name,)
+
+
+@on_docker
+def test_docker_loads_and_pulls_layers_that_start_lazily(world: World, store: Store, tmp_path: Path) -> None:
+    engine, large = world.engine, bytes(LARGEST_CHUNK) + os.urandom(LARGEST_CHUNK)
+    base, _ = layers()
+    upper = [file("word", world.unique().encode()), file("large", large)]
+    made = lazy_image(store, tmp_path, base, upper, config={**CONFIG, "Labels": {"run": world.run}})
+    asked = ("sh", "-c", "busybox sha256sum < /large")
+    expected = f"{hashlib.sha256(large).hexdigest()}  -\n".encode()
+
+    name = world.new_name()
+    write_archive(made, store, tmp_path / "x.tar", (name,))
+    assert engine.load(tmp_path / "x.tar").id == made.config.descriptor.digest
+    assert engine.run(RunRequest(image=name, command=asked)).stdout == expected
+    output(program("docker"), "rmi", name)
+
+    pulled = ImageRef.parse(world.new_name(world.open_registry()))
+    with RegistryClient({}, []) as client:
+        push(client, made, pulled, store)
+    assert engine.pull(pulled, lambda _: None).id == made.config.descriptor.digest
+    assert engine.run(RunRequest(image=str(pulled), command=asked)).stdout == expected
 
 
 @on_docker

@@ -44,9 +44,12 @@ from envbuilder.oci.images import (
 )
 from envbuilder.oci.registry.artifacts import push_artifact
 from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.failures import Stopped
+from envbuilder.oci.registry.parallel import Watch
 from envbuilder.oci.registry.pull import fetch_blobs, find
 from envbuilder.oci.registry.push import push
-from envbuilder.oci.registry.uploads import PIECE
+from envbuilder.oci.registry.upload_records import UploadRecords
+from envbuilder.oci.registry.uploads import PIECE, Upload
 from envbuilder.oci.store import Store
 from tests.contract import registry
 from tests.contract.conftest import REQUIRED
@@ -221,12 +224,13 @@ def record_of(digest: str) -> LayerRecord:
 
 
 class BadLine(socketserver.ThreadingTCPServer):
-    """Hands on what it gets, and breaks off once after so many bytes of one connection."""
+    """Hands on what it gets, counts it, and breaks off once after so many bytes of one connection."""
 
     daemon_threads = True
     block_on_close = False
     there = ""
     cut_after = 0
+    carried = 0
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Breaking off is what it is for."""
@@ -249,6 +253,7 @@ class Relay(socketserver.BaseRequestHandler):
         with suppress(OSError):
             while data := source.recv(65536):
                 done += len(data)
+                self.server.carried += len(data) if source is self.request else 0
                 target.sendall(data)
                 if source is self.request and 0 < self.server.cut_after < done:
                     self.server.cut_after = 0
@@ -279,6 +284,62 @@ def test_a_push_over_a_line_that_breaks_ends_well(
     push(client, image, ImageRef.parse(f"{there}/bad/line:{cut_after}"), store)
     assert bad_line.cut_after == 0
     assert find(client, ImageRef.parse(f"{host}/bad/line:{cut_after}")).manifest == image.manifest
+
+
+class Killed(io.BytesIO):
+    """A blob whose sender ends before it reads beyond a position."""
+
+    def __init__(self, content: bytes, end: int) -> None:
+        super().__init__(content)
+        self.end = end
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.tell() >= self.end:
+            raise Stopped("as if it was killed")
+        return super().read(size)
+
+
+def _upload(client: RegistryClient, reference: str, stream: Killed, folder: Path) -> None:
+    """Upload a blob in pieces of a megabyte."""
+    repository = client.repository(ImageRef.parse(reference), push=True)
+    content = stream.getvalue()
+    blob = Descriptor(media_type="x", digest=document("x", content).descriptor.digest, size=len(content))
+    with UploadRecords(folder=folder).of(repository.place, blob.digest) as record:
+        Upload(
+            repository=repository,
+            blob=blob,
+            item="x",
+            stream=stream,
+            watch=Watch(),
+            record=record,
+            piece=1_000_000,
+        ).run()
+    assert repository.has_blob(blob.digest)
+
+
+def test_an_upload_of_a_run_that_was_killed_between_pieces_is_continued(
+    client: RegistryClient, bad_line: BadLine, tmp_path: Path
+) -> None:
+    content = noise(12, 3_300_000)
+    reference = f"127.0.0.1:{bad_line.server_address[1]}/killed/between:1"
+    with pytest.raises(Stopped):
+        _upload(client, reference, Killed(content, 2_000_000), tmp_path / "uploads")
+    bad_line.carried = 0
+    _upload(client, reference, Killed(content, len(content)), tmp_path / "uploads")
+    assert 1_300_000 <= bad_line.carried < 1_800_000
+
+
+def test_an_upload_of_a_run_that_was_killed_within_a_piece_begins_anew(
+    client: RegistryClient, bad_line: BadLine, tmp_path: Path
+) -> None:
+    """The distribution project's registry then has more than it has told, and refuses to go on (2.8)."""
+    content = noise(13, 3_300_000)
+    reference = f"127.0.0.1:{bad_line.server_address[1]}/killed/within:1"
+    with pytest.raises(Stopped):
+        _upload(client, reference, Killed(content, 2_500_000), tmp_path / "uploads")
+    bad_line.carried = 0
+    _upload(client, reference, Killed(content, len(content)), tmp_path / "uploads")
+    assert bad_line.carried >= len(content)
 
 
 def test_what_is_not_there_is_said_in_the_registrys_words(client: RegistryClient, host: str, store: Store) -> None:

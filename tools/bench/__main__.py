@@ -51,7 +51,7 @@ def main() -> None:
         measure_logs(figures, work)
         return
     if environment == "share":
-        measure_sharing(figures, work)
+        measure_sharing(figures, work, *sys.argv[2:3])
         return
     # First, so that the peak memory is that of the audit.
     measure_catalog(figures, work)

@@ -40,15 +40,15 @@ def measure_assembling(lock: Lock, folder: Path, address: str, figures: Figures)
         address: `host:port` of a registry.
         figures: Gets the numbers.
     """
-    _plain_download(lock, folder, figures)
+    plain_download(lock, folder, figures)
     _cold(folder, figures)
     _warm(folder, figures)
     _added(folder, address, figures)
     _many(folder, figures)
 
 
-def _plain_download(lock: Lock, folder: Path, figures: Figures) -> None:
-    """The same files by curl, six at a time, to disk, with nothing compared."""
+def plain_download(lock: Lock, folder: Path, figures: Figures) -> None:
+    """Download the same files by curl, six at a time, to disk, with nothing compared."""
     pins = [pin for pin in lock.packages if pin.group not in {PackageGroup.BUILD, PackageGroup.OWN}]
     index = UvIndex(uv=Uv(program=UV, cache=folder / "uv-index", environ=os.environ))
     addresses = [file.url for file in index.locate(pins, lock.python.version.series)]

@@ -1,71 +1,203 @@
-"""What a registry saves: a second machine, a lock without digests, and a fresh runner with one package changed."""
+"""What a registry saves: the table of docs/sharing.md, each row beside its aim.
+
+Every machine is a cache directory of its own that begins empty. The registry runs beside them: its own work counts too.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import resource
+import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from envbuilder.lock.lock import Lock, PackageGroup
+from envbuilder.lock.lockfile import dump, load
+from envbuilder.oci.store import Store
 from tests.contract import registry
+from tools.bench.assembling import plain_download
 from tools.bench.measuring import Figures, run
 
 _ROOT = Path(__file__).parents[2]
-_ROW = "tf-2.15-cpu"
-_SMALL = "humanize==4.9.0"
+_ROW = "tf-2.15-cuda12.2"
+_OWN, _OWN_CHANGED = "humanize==4.8.0", "humanize==4.9.0"
+_BUMPED = "idna==3.6"
+"""A small package that the row needs, in another version."""
+
+_AUTHOR, _ALONE, _FIRST, _SECOND, _RUNNER = "author", "cold build", "cold build and push", "second machine", "runner"
+_PUSH = "push alone"
 
 
-def measure_sharing(figures: Figures, work: Path) -> None:
-    """Build and push once, then again on machines whose cache directories begin empty; needs no container engine."""
-    with tempfile.TemporaryDirectory(dir=work) as name, registry.serve(Path(name)) as address:
-        _Team(Path(name), address, figures).measure()
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One row of the table."""
+
+    work: str
+    measured: str
+    aim: str
+
+
+def measure_sharing(figures: Figures, work: Path, row: str = _ROW) -> None:
+    """Lock, build and push on several machines, and print the table; needs no container engine.
+
+    Args:
+        figures: Gets the numbers.
+        work: Directory for caches and registries, removed at the end: 20 GB for the default row.
+        row: The environment.
+    """
+    with tempfile.TemporaryDirectory(dir=work) as name:
+        folder = Path(name)
+        for each in ("near", "other"):
+            (folder / each).mkdir()
+        with registry.serve(folder / "near") as near, registry.serve(folder / "other") as other:
+            team = _Team(folder, near, other, figures, row)
+            lines = list(team.measure())
+    print()
+    for line in lines:
+        print(f"{line.work:55} {line.measured:45} aim: {line.aim}")
+    document = {"environment": row, "rows": [[line.work, line.measured, line.aim] for line in lines]}
+    path = work / "share.json"
+    path.write_text(
+        json.dumps(document | {"seconds": figures.seconds, "counts": figures.counts}, indent=2) + "\n", encoding="utf-8"
+    )
 
 
 class _Team:
-    """Machines that share a registry; each is an own cache directory."""
+    """Machines that share a registry."""
 
-    def __init__(self, folder: Path, address: str, figures: Figures) -> None:
+    def __init__(self, folder: Path, near: str, other: str, figures: Figures, row: str) -> None:
         self._folder = folder
-        self._address = address
+        self._near = near
+        self._other = other
         self._figures = figures
+        self._row = row
+        self._cache = ("--cache-from", f"{near}/team/layers")
 
-    def measure(self) -> None:
-        first = self._build("first machine, everything made", _ROW, "--cache-to", self._name("layers"), push="a:1")
-        seconds, rest = self._figures.seconds["first machine, everything made"], first["pushed"][0]["seconds"]
-        print(f"{rest:8.1f} s  of it after the last layer was made: {seconds / (seconds - rest):.2f}x of making alone")
-        lock = next((self._folder / "first machine, everything made").glob("locks/*/envbuilder.lock"))
-        self._build("second machine, same lock", str(lock), push="a:2")
-        bare = self._folder / "bare.lock"
-        bare.write_text(lock.read_text(encoding="utf-8").partition("image:\n")[0], encoding="utf-8")
-        cached = ("--cache-from", self._name("layers"))
-        self._build("lock without digests, layer cache", str(bare), *cached, push="b:1")
-        self._build(
-            "lock without digests, layer cache, to a layout", str(bare), *cached, "-o", str(self._folder / "out")
+    def measure(self) -> Iterator[_Line]:
+        """Yield the rows of the table, in the order of the issue."""
+        seconds = self._figures.seconds
+        lock = self._locked()
+        plain_download(lock, self._folder, self._figures)
+        self._build(_ALONE, self._lock_file)
+        self._build(_ALONE, self._lock_file, push=f"{self._other}/team/a:1", name=_PUSH)
+        self._build(_FIRST, self._lock_file, "--cache-to", f"{self._near}/team/layers", push=f"{self._near}/team/a:1")
+        second = self._build(_SECOND, self._lock_file, push=f"{self._near}/team/a:2")
+        yield _Line(
+            "second machine, same lock, to pushed",
+            f"{seconds[_SECOND]:.1f} s, {second['downloaded_bytes']:,} B of layers",
+            "1.5 s, 0 B of layers",
         )
-        spec = self._folder / "envbuilder.yaml"
-        spec.write_text(f'environment: "{_ROW}"\npackages:\n  - "{_SMALL}"\n', encoding="utf-8")
-        runner = "fresh runner, one package added"
-        self._figures.time(f"{runner}: lock", lambda: self._run(runner, "lock", str(spec), *cached))
-        self._build(runner, str(spec.with_suffix(".lock")), *cached, push="a:3")
+        yield self._changed()
+        both, alone, push = seconds[_FIRST], seconds[_ALONE], seconds[_PUSH]
+        yield _Line(
+            "cold build and push, against the slower of the two",
+            f"{both / max(alone, push):.2f}x ({both:.1f}; {alone:.1f} and {push:.1f} s)",
+            "1.15x",
+        )
+        curl = seconds["curl, the same files, 6 at a time"]
+        yield _Line(
+            "cold build against curl of the same files",
+            f"{alone / curl:.2f}x ({alone:.1f} and {curl:.1f} s)",
+            "1.6x",
+        )
+        yield self._bumped(lock)
+        yield _Line("bytes before the first step, lazily", "not measured here: docs/images.md", "25 %")
 
-    def _build(self, machine: str, target: str, *options: str, push: str = "") -> dict[str, Any]:
-        """Build on a machine, count the bytes, and return the document of the image."""
-        pushed = ("--push", "--tag", self._name(push)) if push else ()
-        told: list[str] = []
-        arguments = ("build", target, "--engine", "assemble", "--json", *pushed, *options)
-        self._figures.time(machine, lambda: told.append(self._run(machine, *arguments)))
-        document = json.loads(told[0])
-        self._figures.count(f"{machine}: bytes downloaded, without the base", document["downloaded_bytes"])
-        image: dict[str, Any] = document["images"][0]
+    @property
+    def _lock_file(self) -> str:
+        return str(self._folder / "envbuilder.lock")
+
+    def _locked(self) -> Lock:
+        spec = self._write_spec("envbuilder", _OWN)
+        self._timed("lock with all digests, nothing known before", _AUTHOR, "lock", str(spec))
+        shutil.rmtree(self._folder / _AUTHOR)
+        return _read(Path(self._lock_file))
+
+    def _changed(self) -> _Line:
+        """One small own package changed on a fresh runner: `lock`, then `build --push`."""
+        spec = self._write_spec("envbuilder", _OWN_CHANGED)
+        lock, build = "runner: lock", "runner: build and push"
+        self._timed(lock, _RUNNER, "lock", str(spec), *self._cache)
+        made = self._build(_RUNNER, self._lock_file, *self._cache, push=f"{self._near}/team/a:3", name=build)
+        locked = _read(Path(self._lock_file))
+        cache = self._folder / _RUNNER
+        received = _fetched_files(locked, cache) + made["downloaded_bytes"]
+        package = sum(pin.size for pin in locked.group(PackageGroup.OWN))
+        pages = sum(path.stat().st_size for path in (cache / "uv").rglob("*") if path.is_file())
+        self._figures.count("runner: bytes of index pages, as uv keeps them", pages)
+        seconds = self._figures.seconds[lock] + self._figures.seconds[build]
+        return _Line(
+            "fresh runner, one small own package changed, to pushed",
+            f"{seconds:.1f} s, {received / package:.2f}x its {package:,} B",
+            "5 s, 1.5x and index pages",
+        )
+
+    def _bumped(self, lock: Lock) -> _Line:
+        """Another version of a small package of the shared layer."""
+        spec = self._write_spec("bumped", _BUMPED)
+        self._run(_ALONE, "lock", str(spec), "--no-image")
+        name = _BUMPED.partition("==")[0]
+        [newer] = [pin for pin in _read(spec.with_suffix(".lock")).packages if pin.name == name]
+        pins = tuple(replace(newer, group=pin.group) if pin.name == name else pin for pin in lock.packages)
+        folder = self._folder / "bump"
+        folder.mkdir()
+        changed = folder / "envbuilder.lock"
+        changed.write_text(dump(replace(lock, packages=pins, image=None)), encoding="utf-8")
+        document = self._build(_ALONE, str(changed), name="small package bumped")
+        steps = {step["name"]: step["seconds"] for step in document["steps"]}
+        compiled = sum(taken for step, taken in steps.items() if step.startswith("bytecode"))
+        return _Line(
+            "small package bumped in the shared group",
+            f"{compiled:.1f} s for bytecode, {self._figures.seconds['small package bumped']:.1f} s in all",
+            "1.5 s",
+        )
+
+    def _write_spec(self, name: str, package: str) -> Path:
+        spec = self._folder / f"{name}.yaml"
+        spec.write_text(f'environment: "{self._row}"\npackages:\n  - "{package}"\n', encoding="utf-8")
+        return spec
+
+    def _build(self, machine: str, target: str, *options: str, push: str = "", name: str = "") -> dict[str, Any]:
+        """Build on a machine, count the bytes, and return the document of the command."""
+        pushed = ("--push", "--tag", push) if push else ()
+        named = name or machine
+        told = self._timed(named, machine, "build", target, "--engine", "assemble", "--json", *pushed, *options)
+        document: dict[str, Any] = json.loads(told)
+        self._figures.count(f"{named}: bytes downloaded", document["downloaded_bytes"])
         if push:
-            self._figures.count(f"{machine}: bytes of layers pushed", image["pushed"][0]["bytes"])
-        return image
+            self._figures.count(f"{named}: bytes of layers pushed", document["images"][0]["pushed"][0]["bytes"])
+        return document
+
+    def _timed(self, name: str, machine: str, *arguments: str) -> str:
+        told: list[str] = []
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self._figures.time(name, lambda: told.append(self._run(machine, *arguments)))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        self._figures.seconds[f"{name}: processor time"] = spent
+        print(f"{spent:8.1f} s  {name}: processor time", flush=True)
+        return told[0]
 
     def _run(self, machine: str, *arguments: str) -> str:
         environ = {**os.environ, "ENVBUILDER_CACHE": str(self._folder / machine)}
         return run([sys.executable, "-m", "envbuilder", *arguments], environ, _ROOT)
 
-    def _name(self, name: str) -> str:
-        return f"{self._address}/team/{name}"
+
+def _read(path: Path) -> Lock:
+    return load(path.read_text(encoding="utf-8"), str(path))
+
+
+def _fetched_files(lock: Lock, cache: Path) -> int:
+    """Return the bytes of the files of a lock that a machine has: its cache directory was empty before."""
+    store = Store(folder=cache / "store")
+    of_os = (*lock.base.packages, *lock.os_packages)
+    digests = {
+        f"sha256:{sha256}" for sha256 in (*(pin.sha256 for pin in lock.packages), *(pin.sha256 for pin in of_os))
+    }
+    digests.discard("sha256:")
+    return sum(store.path(digest).stat().st_size for digest in digests if store.has(digest))

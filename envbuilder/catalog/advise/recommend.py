@@ -244,6 +244,9 @@ def _distance(asked: RequestedRange | None, version: Version) -> int:
         >>> asked = RequestedRange(text=">=2.4,<2.6", versions=SpecifierSet(">=2.4,<2.6"))
         >>> _distance(asked, Version("2.5.3")), _distance(asked, Version("2.7.0")), _distance(asked, Version("1.15.5"))
         (0, 2, 5)
+        >>> asked = RequestedRange(text="0.12", versions=SpecifierSet("==0.12.*"))
+        >>> _distance(asked, Version("1.4.1")), _distance(asked, Version("1.12.3"))
+        (5, 13)
     """
     if asked is None or version in asked:
         return 0
@@ -259,9 +262,13 @@ _OUTSIDE = frozenset({"<", ">", "!="})
 
 _FIRST_OF_2 = 16
 """TensorFlow 2.0 came after 1.15."""
+_FIRST_OF_1 = 13
+"""TensorFlow 1.0 came after 0.12."""
 
 
 def _place(version: Version) -> int:
     """Return the position of a minor release in the order of publication."""
     major, minor, *_ = (*version.release, 0)
+    if major < 1:
+        return minor - _FIRST_OF_1
     return minor if major < 2 else (major - 2) * 1000 + _FIRST_OF_2 + minor

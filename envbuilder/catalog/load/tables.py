@@ -143,8 +143,8 @@ def _archive_problems(document: _Archives) -> Iterator[Mismatch]:
 
 
 def _format_problems(archive: VendorArchive, path: Path) -> Iterator[Mismatch]:
-    if bool(archive.inner) != (archive.format is ArchiveFormat.MAKESELF_NESTED):
-        yield Mismatch(path=(*path, "inner"), problem="must be given for a nested run file, and only for one")
+    if problem := archive.inner_problem:
+        yield Mismatch(path=(*path, "inner"), problem=problem)
     if (archive.format is ArchiveFormat.WHEEL) != archive.file.endswith(".whl"):
         yield Mismatch(path=(*path, "file"), problem=f"is not the name of an archive in format {archive.format.value}")
 

@@ -88,7 +88,7 @@ def _lines(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
     seen = _seen_line(found.seen)
     if seen:
         yield ""
-        yield paragraph(f"The log tells of {seen}.", width)
+        yield paragraph(f"The log shows {seen}.", width)
 
 
 def _first(cause: Cause, width: int) -> Iterator[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from click import unstyle
+
 from envbuilder.catalog.coverage import Architecture, GpuSupport, PartCoverage, architectures, support
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
-from envbuilder.cli.output.printing import aligned, folded, heading
+from envbuilder.cli.output.printing import aligned, columns_or, folded, heading
 from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
 
 WIDTH = 120
@@ -15,7 +17,7 @@ _GAP = "  "
 
 
 def gpu_table(catalog: Catalog, rows: Sequence[Environment]) -> str:
-    """Return the support of GPUs, as text of at most 120 columns.
+    """Return the support of GPUs, as text of at most 120 columns, or those of a narrower terminal.
 
     Args:
         catalog: Catalog of the rows.
@@ -29,7 +31,8 @@ def gpu_table(catalog: Catalog, rows: Sequence[Environment]) -> str:
         *(_in_full(catalog, shown[0]) if len(rows) == 1 and shown else _together(catalog, shown)),
         *_left_out(rows),
     ]
-    return "\n".join(line and folded(line, WIDTH) if len(line) > WIDTH else line for line in lines)
+    room = min(WIDTH, columns_or(WIDTH))
+    return "\n".join(line and folded(line, room) if len(unstyle(line)) > room else line for line in lines)
 
 
 def gpu_document(catalog: Catalog, rows: Sequence[Environment]) -> dict[str, object]:
@@ -59,13 +62,26 @@ def _together(catalog: Catalog, rows: Sequence[Environment]) -> Iterator[str]:
     if not rows:
         return
     supports = [support(catalog.cuda, row, row.bases[0]) for row in rows]
-    yield from _columns(rows, supports)
+    yield from _parts(rows, supports)
     yield ""
     for sign, meaning in LEGEND:
         yield f"  {sign:<4}  {meaning}"
     yield from _compilers(catalog, rows, supports)
     yield ""
     yield f"{BASIS} For the reasons and other bases: `envbuilder list ENV --gpus`."
+
+
+def _parts(rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, ...]]) -> Iterator[str]:
+    """Yield the table, in several parts of fewer generations if the terminal is too narrow for it."""
+    above, header, *body = _columns(rows, supports)
+    names = tuple(generations(supports[0]))
+    if len(names) == 1 or max(map(len, body)) <= columns_or(WIDTH):
+        yield from (heading(above), heading(header), *body)
+        return
+    count = sum(count for _, count in names[: len(names) // 2])
+    yield from _parts(rows, [gpus[:count] for gpus in supports])
+    yield ""
+    yield from _parts(rows, [gpus[count:] for gpus in supports])
 
 
 def _columns(rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, ...]]) -> Iterator[str]:
@@ -78,12 +94,7 @@ def _columns(rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, .
     names, counts = zip(*generations(supports[0]), strict=True)
     grouped = [_grouped(line, widths, counts) for line in lines]
     firsts = ("ENVIRONMENT", *(row.id for row in rows))
-    above, header, *body = aligned(
-        [["", *names], *([first, *line] for first, line in zip(firsts, grouped, strict=True))]
-    )
-    yield heading(above)
-    yield heading(header)
-    yield from body
+    yield from aligned([["", *names], *([first, *line] for first, line in zip(firsts, grouped, strict=True))])
 
 
 def _grouped(cells: Sequence[str], widths: Sequence[int], counts: Sequence[int]) -> list[str]:

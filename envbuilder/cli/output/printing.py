@@ -15,6 +15,7 @@ from envbuilder.cli.output.streams import foreign
 
 F = TypeVar("F", bound=Callable[..., Any])
 NARROWEST, WIDEST = 60, 120
+UNLIMITED = sys.maxsize
 _NARROWEST_COLUMN = 12
 
 
@@ -33,14 +34,29 @@ def notice(text: str) -> None:
     click.echo(click.style(f"· {foreign(text)}", dim=True), err=True)
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return left-aligned columns, two blanks apart; the last is not padded, and folded on a terminal."""
-    lines = list(aligned([header, *rows]))
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, last_optional: bool = False) -> str:
+    """Return left-aligned columns, two blanks apart; the last is not padded.
+
+    Args:
+        header: Titles of the columns.
+        rows: Cells.
+        last_optional: On a terminal that is too narrow for the last column, leave it out instead of folding it.
+    """
+    cells = [header, *rows]
+    lines = list(aligned(cells))
     start = len(lines[0]) - len(header[-1])
-    room = shutil.get_terminal_size().columns - start
-    if sys.stdout.isatty() and room >= _NARROWEST_COLUMN:
-        lines = [line[:start] + textwrap.fill(line[start:], room).replace("\n", "\n" + " " * start) for line in lines]
+    columns = columns_or(UNLIMITED)
+    if last_optional and columns < max(map(len, lines)):
+        lines = list(aligned(line[:-1] for line in cells))
+    elif columns != UNLIMITED and columns - start >= _NARROWEST_COLUMN:
+        hang = "\n" + " " * start
+        lines = [line[:start] + textwrap.fill(line[start:], columns - start).replace("\n", hang) for line in lines]
     return "\n".join([heading(lines[0]), *lines[1:]])
+
+
+def columns_or(otherwise: int) -> int:
+    """Return the columns of the terminal; the given number if the output is not a terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else otherwise
 
 
 def width() -> int:

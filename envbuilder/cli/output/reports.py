@@ -44,14 +44,21 @@ def _report_output(
 report_options = grouped(
     "output",
     _report_output,
-    click.option("--format", "format_name", type=click.Choice(sorted(FORMATS)), default="text", show_default=True),
+    click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(sorted(FORMATS)),
+        default="text",
+        show_default=True,
+        help="Format of the report on standard output.",
+    ),
     click.option(
         "-o",
         "--output",
         "outputs",
         type=click.Path(dir_okay=False, path_type=Path),
         multiple=True,
-        help="Write the report to a file too: .html, .json, .md, .txt or .xml (JUnit). Several times: several files.",
+        help="Also write the report to a file: .html, .json, .md, .txt or .xml (JUnit). Repeatable.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Same as --format json."),
     click.option(

@@ -36,11 +36,11 @@ _MANY = 0xFFFF
 """Value of this field if the number of members is in a directory with 64-bit numbers."""
 _END64 = struct.Struct("<4s36xQ8x")
 _LOCATOR = struct.Struct("<4s4xQ4x")
-_BROKEN = (
+BROKEN = (
     zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error,
     OverflowError, LookupError,
 )  # fmt: skip
-"""Exceptions of zipfile for files that are not zip files, damaged, or compressed by an unsupported method."""
+"""Exceptions of zipfile for what is no zip file, damaged, encrypted, or compressed by an unsupported method."""
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def opened(path: Path, limits: Limits = LIMITS) -> Iterator[ZipContent]:
                 if claimed not in {_MANY, len(archive.infolist()) & _MANY}:
                     raise BadArchive(f"it claims {claimed} members and has {len(archive.infolist())}")
                 yield ZipContent(archive, stream, Budget(path.stat().st_size, limits))
-    except _BROKEN as error:
+    except BROKEN as error:
         raise BadArchive(f"it cannot be read: {error or type(error).__name__}") from error
 
 
@@ -101,7 +101,7 @@ class ZipContent:
             with self.archive.open(info) as stream:
                 while piece := stream.read(CHUNK):
                     yield piece
-        except _BROKEN as error:
+        except BROKEN as error:
             raise BadArchive(f"{info.filename} cannot be read: {error or type(error).__name__}") from error
 
     def _require_apart(self) -> None:

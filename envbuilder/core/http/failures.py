@@ -13,7 +13,7 @@ NO_ADDRESS = "it redirects to an address that cannot be used"
 SILENT = "it did not answer in time"
 CLOSED = "it does not accept connections"
 NO_NAME = "its name cannot be resolved"
-NO_PROXY = "the proxy does not let us through"
+NO_PROXY = "the proxy refuses the connection"
 NO_TLS = "it does not speak TLS"
 
 

@@ -15,7 +15,7 @@ from envbuilder.core.http.failures import NO_ADDRESS, BadAddress
 from envbuilder.core.http.origins import scheme_of, without_login
 
 
-class Answer(Protocol):
+class WebResponse(Protocol):
     """A response."""
 
     @property
@@ -49,7 +49,7 @@ class Web:
         self._logins = logins or Logins()
 
     @contextmanager
-    def asked(self, url: str, headers: Mapping[str, str], *, method: str = "GET") -> Iterator[Answer]:
+    def asked(self, url: str, headers: Mapping[str, str], *, method: str = "GET") -> Iterator[WebResponse]:
         """Yield the response of a server, whatever its status, or a local file; follow redirects.
 
         Raises:
@@ -59,7 +59,7 @@ class Web:
         """
         if scheme_of(url) == "file":
             with Path(unquote(urlsplit(url).path)).open("rb") as stream:
-                yield _FileAnswer(stream)
+                yield _FileResponse(stream)
             return
         response = self._followed(url, headers, method)
         try:
@@ -98,7 +98,7 @@ def _redirected(url: str, place: str) -> str:
     return found
 
 
-class _FileAnswer:
+class _FileResponse:
     """A local file as a response."""
 
     status = 200

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import errno
 import shutil
-import struct
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from envbuilder.core.archives.zip_reader import BROKEN
 from envbuilder.core.corrupt_file import invalid
 from envbuilder.core.errors import DiskFull
 from envbuilder.core.files import CHUNK
@@ -25,12 +24,6 @@ LARGEST_LIBRARY = 8 << 30
 
 LARGEST_WHEEL = 32 << 30
 """Bytes of everything in a wheel, unpacked; TensorFlow's largest has 2 GB."""
-
-_BROKEN = (
-    zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error,
-    OverflowError, LookupError,
-)  # fmt: skip
-"""Exceptions of zipfile for files that are not zip files, damaged, encrypted, or packed in an unknown way."""
 
 
 class WheelArchive:
@@ -92,7 +85,7 @@ class WheelArchive:
             if error.errno in {errno.ENOSPC, errno.EDQUOT}:
                 raise DiskFull(f"no room to unpack {name}, {self.size(name)} bytes") from error
             raise invalid(self.file, name, f"cannot be unpacked: {error}") from error
-        except _BROKEN as error:
+        except BROKEN as error:
             raise invalid(self.file, name, f"cannot be unpacked: {error or type(error).__name__}") from error
 
 
@@ -107,7 +100,7 @@ def open_wheel(path: Path) -> Iterator[WheelArchive]:
         archive = zipfile.ZipFile(path)
     except OSError as error:
         raise invalid(str(path), "", f"cannot be read: {error.strerror or error}", hint="") from error
-    except _BROKEN as error:
+    except BROKEN as error:
         raise invalid(str(path), "", f"is no wheel: {error or type(error).__name__}") from error
     with archive:
         whole = sum(info.file_size for info in archive.infolist())

@@ -16,9 +16,9 @@ _GPUS_API = (1, 40)
 _WORDS = {
     Silence.NAME: "the name cannot be resolved",
     Silence.REFUSED: "connections are not accepted",
-    Silence.CERTIFICATE: "the certificate is not signed by anybody whom this machine trusts",
+    Silence.CERTIFICATE: "the certificate is not signed by an authority that this machine trusts",
     Silence.CA_BUNDLE: "the CA bundle of this machine cannot be read",
-    Silence.PROXY: "the proxy does not let us through",
+    Silence.PROXY: "the proxy refuses the connection",
     Silence.BROKEN: "the connection broke",
     Silence.ADDRESS: "the address is none",
 }

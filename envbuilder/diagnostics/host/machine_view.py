@@ -20,7 +20,7 @@ class MachineView:
 
     Attributes:
         facts: Facts of the probe.
-        host_environment: What stands around; None when nobody looked.
+        host_environment: What stands around; None if it was not examined.
     """
 
     facts: Facts

@@ -187,7 +187,7 @@ def examine_machine(
     Args:
         catalog: The environments, and the tables of drivers and GPUs.
         facts: Facts of the probe.
-        host_environment: What stands around it; None when nobody looked.
+        host_environment: What stands around it; None if it was not examined.
         inventory: The parts available to a build on this machine.
         closures: The packages that ship with a row, by its id.
     """

@@ -162,7 +162,7 @@ def _stays(advice: Advice, facts: LogFacts) -> bool:
 
 
 def _row(facts: LogFacts, advice: Advice) -> Environment | None:
-    return next((row for row in facts.catalog.environments if row.id == advice.environment), None)
+    return facts.catalog.environment(advice.environment)
 
 
 def _is_within(row: Environment, within: Collection[Release] | None) -> bool:

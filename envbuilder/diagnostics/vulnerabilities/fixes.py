@@ -55,7 +55,7 @@ def fix_of(component: Component, fixed: str, lock: Lock, catalog: Catalog) -> Fi
         lock: The lock that it is in.
         catalog: Bounds of the environment; those of an environment that it lacks are not known.
     """
-    row = next((row for row in catalog.environments if row.id == lock.environment), None)
+    row = catalog.environment(lock.environment)
     if not fixed:
         return NoFix()
     if not component.is_python:

@@ -92,8 +92,12 @@ class DebTrees:
         made = replace(self._tree(kind, tree.id, tree.packages, allowed), suite=tree.suite)
         return self.trees.put(replace(made, missing=tree.missing), current=False)
 
-    def provide(self, lock: Lock) -> DebTree:
+    def provide(self, lock: Lock, fetch: Callable[[], None] = lambda: None) -> DebTree:
         """Return the tree of a lock: from the store, from a bundle, or made again from its packages.
+
+        Args:
+            lock: The lock.
+            fetch: Called if the tree is missing here; may put its tar into the store.
 
         Raises:
             SourceUnreachable: It is not on this machine, and cannot be made.
@@ -103,6 +107,8 @@ class DebTrees:
         tree = self.trees.get(pin.id, pin.digest)
         if tree is not None:
             return tree
+        if not self.store.has(pin.digest):
+            fetch()
         if self.store.has(pin.digest):
             return self._kept(pin)
         if not pin.packages or not all(package.file for package in pin.packages):

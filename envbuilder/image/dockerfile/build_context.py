@@ -106,7 +106,7 @@ def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
 
 def requirements(pins: Iterable[PackagePin]) -> str:
     """Return pins as a requirements file in hash-checking mode, one exact file each."""
-    return "".join(f"{pin.name}=={pin.version} --hash=sha256:{pin.sha256}\n" for pin in pins)
+    return "".join(f"{pin.requirement}\n" for pin in pins)
 
 
 def _layer_files(plan: Plan) -> Iterator[TextFile]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from functools import cache
 from pathlib import Path
@@ -15,8 +16,8 @@ from envbuilder.core import image_layout
 def environment(folder: Path) -> Environment:
     """Return the environment for the templates in a directory, with each template compiled once.
 
-    Filters: `sh` quotes for a shell word, `double` for a double-quoted Dockerfile value, `plain` refuses everything
-    that is not safe on a comment line.
+    Filters: `sh` quotes for a shell word, `double` for a double-quoted Dockerfile value, `text` for YAML; `plain`
+    refuses everything that is not safe on a comment line.
 
     Values: `paths`, `home(account)` and `site_packages(series)` return paths in an image, absolute.
     """
@@ -33,6 +34,7 @@ def environment(folder: Path) -> Environment:
     made.globals["site_packages"] = lambda series: f"/{image_layout.site_packages(series)}"
     made.filters["sh"] = shell_word
     made.filters["double"] = double_quoted
+    made.filters["text"] = yaml_text
     made.filters["plain"] = one_line
     return made
 
@@ -60,3 +62,8 @@ def double_quoted(value: object) -> str:
     for character in ("\\", '"', "$"):
         text = text.replace(character, f"\\{character}")
     return f'"{text}"'
+
+
+def yaml_text(value: object) -> str:
+    """Return a text in the quotes of YAML, which are those of JSON."""
+    return json.dumps(one_line(value), ensure_ascii=False)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.core.memory_policy import HOOK
+from envbuilder.image.layers.cached_bases import fetch_tree
 from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.ports import AssemblyContext, LayerCache
@@ -136,7 +137,8 @@ def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work:
         work: Directory for intermediate files.
         elsewhere: Returns the digests of the layers that need not be in the store.
     """
-    content = context.bases.open(lock)
+    known: dict[str, LayerRecord] = {}
+    content = context.bases.open(lock, lambda: fetch_tree(lock, known.get(LayerKind.BASE), layer_format, context))
     in_base = content.layers
     planned = plan(lock, digest(lock), below=max(len(in_base), 1))
     probe, hook = lock.tool(ToolName.PROBE), lock.tool(HOOK)
@@ -145,7 +147,7 @@ def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work:
     recorded = _recorded(keys, context.records)
     pinned = _pinned(lock.image, layer_format, keys)
     unrecorded = {layer: record for layer, record in pinned.items() if _packed(recorded.get(layer)) != record.packed}
-    known = recorded | unrecorded
+    known |= recorded | unrecorded
     cached = _cached(planned, {layer: key for layer, key in keys.items() if layer not in known}, in_base, context.cache)
     known |= cached
     blobs = [record.packed.blob(layer_format) for record in known.values()] + [layer.blob for layer in in_base]

@@ -61,6 +61,11 @@ def bytecode(entries: Iterable[Entry], python: TargetPython, work: Path, jobs: i
         yield list(_answers(Path(answer.name), tag, frozenset(entry.path for entry in sources)))
 
 
+def source_size(entries: Iterable[Entry]) -> int:
+    """Return the bytes of the Python sources among some entries."""
+    return sum(entry.member.size for entry in entries if _is_source(entry))
+
+
 def _processes(sources: Iterable[Entry], jobs: int) -> int:
     """Return a number of processes: another one pays off for each half a second of work."""
     return max(1, min(jobs, _MOST_PROCESSES, sum(entry.member.size for entry in sources) // _SHARE))
@@ -115,3 +120,15 @@ def _answers(answer: Path, tag: str, sources: frozenset[str]) -> Iterator[Entry]
 def _place(path: str, tag: str) -> str:
     parent, _, name = path.rpartition("/")
     return f"{parent}/__pycache__/{name.removesuffix('.py')}.{tag}.pyc"
+
+
+def source_of(path: str) -> str:
+    """Return the path of the source of a file with bytecode.
+
+    Example:
+        >>> source_of("opt/six/__pycache__/a.b.cpython-38.pyc")
+        'opt/six/a.b.py'
+    """
+    folder, _, name = path.rpartition("/")
+    module = name.removesuffix(".pyc").rpartition(".")[0]
+    return f"{folder.removesuffix('__pycache__')}{module}.py"

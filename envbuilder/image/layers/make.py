@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 
 from envbuilder.core.errors import VerificationFailed
@@ -12,17 +14,19 @@ from envbuilder.core.image_layout import HOOK_FILE, LOCK_FILE, PROBE_FILE
 from envbuilder.core.image_paths import parents
 from envbuilder.core.memory_policy import START, START_NAME
 from envbuilder.image.layers.admission import Clashes, admitted
-from envbuilder.image.layers.bytecode import bytecode
+from envbuilder.image.layers.bytecode import bytecode, source_size
 from envbuilder.image.layers.compression import Watch
 from envbuilder.image.layers.entries import Entry, completed, text
 from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.image.layers.interpreter import account_entries, venv_entries
+from envbuilder.image.layers.kept_bytecode import KeptBytecode
 from envbuilder.image.layers.layer_writer import Packed, Packing, write_layer, write_tar
 from envbuilder.image.layers.library_links import library_links
 from envbuilder.image.layers.needed_libraries import IS_LIBRARY, Tap, needed
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.layers.vendor_libraries import library_entries, required
 from envbuilder.image.layers.wheels import brought, installed, scripts
+from envbuilder.image.plan.layers import WORTH_COMPILING
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
@@ -151,7 +155,7 @@ def _own(task: Task) -> LayerRecord:
     entries = list(_installed(task, task.layer))
     for entry in entries:
         clashes.see(entry, own=True)
-    with bytecode(entries, task.ingredients.python(), task.ingredients.work, task.jobs) as compiled:
+    with _compiled(task, entries if source_size(entries) >= WORTH_COMPILING else ()) as compiled:
         return task.write([*entries, *compiled], Packing.MIXED, notes=clashes.notes[noted:])
 
 
@@ -206,10 +210,16 @@ def _links(task: Task) -> LayerRecord:
 
 def _bytecode(task: Task) -> LayerRecord:
     own = task.ingredients
-    # Of two distributions with the same file the later one is in the image.
-    entries = {entry.path: entry for pin in task.layer.compiled for entry in brought(own.wheel(pin), own.prefix)}
-    with bytecode(entries.values(), own.python(), own.work, task.jobs) as compiled:
+    sources = {pin: tuple(brought(own.wheel(pin), own.prefix)) for pin in task.layer.compiled}
+    kept = KeptBytecode(plan=task.plan, store=own.store)
+    with kept.compiled(sources, partial(_compiled, task)) as compiled:
         return task.write(compiled, Packing.COMPRESSED)
+
+
+def _compiled(task: Task, entries: Sequence[Entry]) -> AbstractContextManager[Sequence[Entry]]:
+    """Return the bytecode of some entries, for a `with` block; without a source, the interpreter is not unpacked."""
+    own = task.ingredients
+    return bytecode(entries, own.python(), own.work, task.jobs) if source_size(entries) else nullcontext(())
 
 
 def _files(task: Task) -> LayerRecord:

@@ -34,8 +34,13 @@ class PackageFiles(Protocol):
 class Bases(Protocol):
     """Bases of images."""
 
-    def open(self, lock: Lock) -> BaseContent:
-        """Return the content of the base of a lock; nothing is fetched before it is used."""
+    def open(self, lock: Lock, fetch_tree: Callable[[], None]) -> BaseContent:
+        """Return the content of the base of a lock; nothing is fetched before it is used.
+
+        Args:
+            lock: The lock.
+            fetch_tree: Called before a missing tree is made; may put its tar into the store.
+        """
         ...
 
 
@@ -68,7 +73,7 @@ class LayerPushes(Protocol):
 
 
 class LayerCache(Protocol):
-    """Layers by key, made by anybody and believed because the user named the place; none of them is required."""
+    """Layers by key, made on any machine, and trusted because the user named the place; none of them is required."""
 
     @property
     def is_written(self) -> bool:

@@ -36,7 +36,7 @@ class RegistryLayerCache:
     Attributes:
         client: Connections.
         store: Receives the layers, and contains those to add.
-        read: Repositories that are believed, in order.
+        read: Trusted repositories, in order.
         write: Repository that receives layers; None for none.
         mount_from: Repositories as `HOST/NAME` to mount layers from.
         report: Receives one line of text.

@@ -22,6 +22,7 @@ from envbuilder.image.plan.plan import Layer, LayerKind
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import ImageLayerPin, LayerFormat
+from envbuilder.oci.runtime.cancellation import CancellableSandbox, EventCancellation
 from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.transfers import Transfer
 
@@ -80,6 +81,28 @@ class Journal:
         )
 
 
+def cancellable(context: AssemblyContext, cancellation: EventCancellation) -> AssemblyContext:
+    """Return a context whose sandboxed processes and new files of the store are cancelled by an event."""
+    sandbox = context.sandbox
+    return replace(
+        context,
+        store=replace(context.store, check=cancellation.check),
+        sandbox=lambda: CancellableSandbox(sandbox=sandbox(), cancellation=cancellation),
+    )
+
+
+@contextmanager
+def cancelled_by_interrupt(cancellation: EventCancellation) -> Iterator[None]:
+    """Cancel what runs if the block is interrupted; after an error of a layer, the others are completed and kept."""
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:
+        cancellation.cancel()
+        raise
+
+
 @dataclass(kw_only=True)
 class Fetching:
     """Downloads, several at a time, the largest first."""
@@ -87,7 +110,7 @@ class Fetching:
     context: AssemblyContext
     journal: Journal
     stack: ExitStack
-    bytes: int = 0
+    cancellation: EventCancellation
     _futures: dict[str, Future[None]] = field(default_factory=dict)
     _pool: ThreadPoolExecutor | None = None
     _progress: dict[str, int] = field(default_factory=dict)
@@ -158,22 +181,20 @@ class Fetching:
 
     def _fetch(self, file: IndexFile, total: int) -> None:
         self.context.packages.fetch(file, self._progress_of(file.sha256, total))
-        self.bytes = sum(self._progress.values())
 
     def _fetch_archive(self, pin: ArchivePin, total: int) -> None:
         self.context.archives.files.fetch(pin, self._progress_of(pin.sha256, total))
-        self.bytes = sum(self._progress.values())
 
     def _pulled(self, total: int) -> Callable[[Transfer], None]:
         def listen(transfer: Transfer) -> None:
             self._progress[transfer.item] = transfer.current
-            self.bytes = sum(self._progress.values())
-            self.journal.tell(Transfer(item="pulled", current=self.bytes, total=total))
+            self.journal.tell(Transfer(item="pulled", current=sum(self._progress.values()), total=total))
 
         return listen
 
     def _progress_of(self, sha256: str, total: int) -> Callable[[int, int], None]:
         def progress(done: int, _all: int) -> None:
+            self.cancellation.check()
             self._progress[sha256] = done
             self.journal.tell(Transfer(item="downloaded", current=sum(self._progress.values()), total=total))
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.image_layout import VENV
+from envbuilder.image.plan.layers import WORTH_COMPILING
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
@@ -93,7 +94,7 @@ def _own(plan: Plan, layer: Layer) -> dict[str, object]:
     # Without its own `allow:` another lock must not get the layer from the cache.
     allow = [path for path in plan.lock.allow if path.startswith(f"/{VENV}/")]
     allowed = {"allow": allow} if allow else {}
-    files = {"files": _files(layer.packages)}
+    files = {"files": _files(layer.packages), "compiled_from": WORTH_COMPILING}
     return _compiler(plan.lock) | _BYTECODE | files | _tools(plan, layer.packages) | allowed
 
 

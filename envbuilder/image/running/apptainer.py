@@ -1,66 +1,139 @@
-"""Commands in an Apptainer (or Singularity) image."""
+"""Commands in images by Apptainer or Singularity: SIF and squashfs files, OCI layouts and archives, registries."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from envbuilder.core.errors import ToolFailed, ToolMissing
-from envbuilder.oci.runtime.command import RunResult
+from envbuilder.core.errors import EngineError, UsageError
+from envbuilder.image.builds import EngineInfo, ImageInfo
+from envbuilder.image.running.node_runtimes import Program, is_in_registry, labels_in, source_of, written
+from envbuilder.oci.layout.singularity_metadata import LABELS_FILE
+from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
 
-_PROGRAMS = ("apptainer", "singularity")
+PROGRAMS = ("apptainer", "singularity")
+_DRIVER = "proc/driver/nvidia/version"
+_CANNOT_START = (
+    (re.compile(r"executable file not found|no such file or directory"), 127),
+    (re.compile(r"permission denied|exec format error"), 126),
+)
+_NO_START = 255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Apptainer:
-    """The installed Apptainer or Singularity.
+class ApptainerRunner:
+    """The installed Apptainer or Singularity, with nothing of the host but its user and what is mounted.
 
     Attributes:
-        program: Its path.
+        program: The program.
+        work: For files of a run.
+        root: Root directory of this host.
     """
 
-    program: str
+    program: Program
+    work: Path
+    root: Path = Path("/")
 
-    def run(self, image: Path, command: tuple[str, ...], *, gpus: bool, timeout: float) -> RunResult:
-        """Run a command in an image, with a clean environment and without the home directory of the user.
+    def info(self) -> EngineInfo:
+        """Return its properties; it has GPUs where the kernel module of the driver is loaded."""
+        gpus = (self.root / _DRIVER).exists()
+        return EngineInfo(name="apptainer", version="", api="", storage="", gpus=gpus, sessionless_buildkit=False)
 
-        Args:
-            image: A `.sif` or squashfs file.
-            command: Program and arguments.
-            gpus: True to give it the GPUs and the driver of this host (`--nv`).
-            timeout: Seconds after which it is killed.
+    def image(self, reference: str) -> ImageInfo | None:
+        """Return an image with its labels; None if there is no such file and no registry in the name.
 
         Raises:
-            ToolFailed: It cannot be started.
+            EngineError: Apptainer cannot start it.
         """
-        options = ["--cleanenv", "--no-home", *(["--nv"] if gpus else [])]
-        try:
-            done = subprocess.run(
-                [self.program, "exec", *options, str(image), *command],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=timeout,
+        if not Path(reference).exists() and not is_in_registry(reference):
+            return None
+        shown = self.run(RunRequest(image=reference, command=("/bin/cat", f"/{LABELS_FILE}"), timeout=math.inf))
+        labels = () if shown.status else labels_in(shown.stdout)
+        return ImageInfo(id=reference, tags=(), digests=(), diff_ids=(), labels=labels, size=0)
+
+    def run(self, request: RunRequest) -> RunResult:
+        """Run a command in an image.
+
+        Raises:
+            UsageError: It requests a user, a CDI device, or GPUs that this host does not have.
+            EngineError: Apptainer cannot start the image.
+            ToolFailed: Apptainer cannot be started.
+        """
+        result = self._run(request)
+        return result if result.status != _NO_START else _not_started(result, request.image)
+
+    def follow(self, request: RunRequest, output: Output) -> int:
+        """Run a command in an image to its end, and pass on its output as it is written; errors as in `run`."""
+        return self._run(replace(request, timeout=math.inf), output).status
+
+    def _run(self, request: RunRequest, output: Output | None = None) -> RunResult:
+        self._refuse(request)
+        self.work.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=self.work, prefix="apptainer-") as name:
+            folder = Path(name)
+            scratch = folder / "scratch"
+            scratch.mkdir()
+            mounts = (*request.mounts, *written(request.files, folder))
+            binds = (*_binds(mounts, ":ro"), *_binds(request.shared, ""))
+            options = (*_options(request), "--workdir", str(scratch), *binds)
+            # --env would split values at commas.
+            more = {
+                f"{prefix}ENV_{key}": value for key, value in request.env for prefix in ("APPTAINER", "SINGULARITY")
+            }
+            source = source_of(request.image)
+            image = f"docker://{source}" if not Path(request.image).exists() else source
+            arguments = ("--quiet", "exec", *options, image, *request.command)
+            return self.program.call(arguments, timeout=request.timeout, output=output, more=more)
+
+    def _refuse(self, request: RunRequest) -> None:
+        if request.user:
+            raise UsageError("Apptainer runs commands as yourself", hint="omit --user")
+        if request.devices:
+            raise UsageError(
+                "Apptainer gives a container all GPUs of the job, not single CDI devices",
+                hint="omit --device, or use --runtime podman",
             )
-        except subprocess.TimeoutExpired as error:
-            return RunResult(status=137, stdout=error.stdout or b"", stderr=error.stderr or b"", timed_out=True)
-        except OSError as error:
-            raise ToolFailed(f"{self.program} cannot be started: {error}") from error
-        return RunResult(status=done.returncode, stdout=done.stdout, stderr=done.stderr, timed_out=False)
+        if request.gpus and not self.info().gpus:
+            raise UsageError(
+                f"no GPUs for Apptainer: this host has no NVIDIA driver (/{_DRIVER} does not exist)",
+                hint="run it on a node with GPUs; without GPUs: --no-gpus, or --tier cpu",
+            )
 
 
-def find_apptainer(search_path: str) -> Apptainer:
-    """Return the installed program.
+def _options(request: RunRequest) -> Iterator[str]:
+    """Yield the options that depend on the request: by default, nothing of the host's home, /tmp and variables."""
+    yield from ("--cleanenv", "--contain")
+    if request.gpus:
+        yield "--nv"
+    if request.network == "none":
+        yield from ("--net", "--network", "none")
+    if request.folder:
+        yield from ("--pwd", request.folder)
+
+
+def _binds(mounts: tuple[tuple[str, str], ...], mode: str) -> Iterator[str]:
+    for source, target in mounts:
+        if "," in source + target or ":" in source + target:
+            raise UsageError(f"Apptainer cannot mount {source}: its path has a comma or a colon", hint="rename it")
+        yield from ("--bind", f"{source}:{target}{mode}")
+
+
+def _not_started(result: RunResult, image: str) -> RunResult:
+    """Return the result of a command that Apptainer cannot execute, as a shell gives it.
 
     Raises:
-        ToolMissing: It is not installed.
+        EngineError: The image itself cannot be started.
     """
-    for name in _PROGRAMS:
-        program = shutil.which(name, path=search_path)
-        if program:
-            return Apptainer(program=program)
-    raise ToolMissing(
-        "neither apptainer nor singularity is installed", hint="install apptainer, or validate the OCI image"
-    )
+    said = [line for line in result.stderr.decode(errors="replace").splitlines() if line.startswith("FATAL:")]
+    if not said:
+        return result
+    message = said[-1].removeprefix("FATAL:").strip()
+    if message.startswith('"') or "exec " in message:
+        for pattern, status in _CANNOT_START:
+            if pattern.search(message):
+                return replace(result, status=status)
+    raise EngineError(f"Apptainer cannot run {image}: {message}")

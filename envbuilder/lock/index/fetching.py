@@ -13,7 +13,7 @@ from envbuilder.core.http.failures import CLOCK, CLOCK_HINT
 from envbuilder.core.http.limits import Stalled, TooLong, decimal
 from envbuilder.core.http.origins import origin, scheme_of
 from envbuilder.core.http.retries import PACING, Pacing, Patience, retry_after
-from envbuilder.core.http.web import Answer, Web
+from envbuilder.core.http.web import Web, WebResponse
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.oci.store import Receiver, Store
 
@@ -251,5 +251,5 @@ class _Refused(Exception):
         self.wait = wait
 
 
-def _announced(answer: Answer) -> int:
+def _announced(answer: WebResponse) -> int:
     return decimal(answer.headers.get("Content-Length"), _LARGEST)

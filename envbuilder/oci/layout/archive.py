@@ -17,14 +17,17 @@ from envbuilder.oci.tar.members import Kind, Member, file_of, opened_at
 from envbuilder.oci.tar.writing import Written, write
 
 
-def write_archive(image: AssembledImage, store: Store, out: Path, names: Sequence[str]) -> Written:
-    """Write an image and its attached documents; the bytes depend on image and names only.
+def write_archive(
+    image: AssembledImage, store: Store, out: Path, names: Sequence[str], *, attestations: bool = False
+) -> Written:
+    """Write an image; the bytes depend on the arguments only.
 
     Args:
         image: The image.
         store: Contains the layers; they are verified.
         out: File to write; it appears only after it is complete.
-        names: As in `write_layout`; `docker load` uses those that are `repository:tag`.
+        names: As in `write_layout`; `docker load` uses all that are `repository:tag`.
+        attestations: As in `write_layout`.
 
     Raises:
         UsageError: A name is invalid.
@@ -33,6 +36,7 @@ def write_archive(image: AssembledImage, store: Store, out: Path, names: Sequenc
     """
     wanted = contents.checked_names(names)
     layers = contents.verified_layers(image, store)
+    image = contents.delivered(image, attestations=attestations)
     small = {
         contents.LAYOUT_FILE: contents.LAYOUT,
         contents.INDEX_FILE: contents.index(contents.index_entries(image, wanted)),

@@ -7,7 +7,7 @@ writes it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.core.canonical_json import canonical_json
@@ -56,6 +56,11 @@ def verified(blob: Descriptor, store: Store) -> Path:
         ) from error
 
 
+def delivered(image: AssembledImage, *, attestations: bool) -> AssembledImage:
+    """Return an image as a destination gets it: with its attached documents, or without them."""
+    return image if attestations else replace(image, attached=())
+
+
 def small_documents(image: AssembledImage) -> tuple[Document, ...]:
     """Return all blobs held in memory, without duplicates: configuration, attached documents, manifests last."""
     attached = [document for _, document in image.attached]
@@ -75,10 +80,15 @@ def blob_name(digest: str) -> str:
 
 
 def index_entries(image: AssembledImage, names: Sequence[str]) -> tuple[Record, ...]:
-    """Return the entries of an index for an image: one for each name, then its attached documents."""
-    named: list[Record] = [entry(image.manifest.descriptor) | {"annotations": {NAME: name}} for name in names]
+    """Return the entries of an index for an image: one under the first name, then its attached documents.
+
+    Apptainer, skopeo and podman refuse a layout with several entries unless one is selected, also if all of them have
+    the same digest. umoci refuses an index in the index. Measured on 2026-11-23 with Apptainer 1.4.5, skopeo 1.9.3,
+    podman 4.3.1 and umoci 0.4.7.
+    """
+    named = {"annotations": {NAME: names[0]}} if names else {}
     attached: list[Record] = [attached_entry(manifest) for manifest, _ in image.attached]
-    return (*(named or [entry(image.manifest.descriptor)]), *attached)
+    return (entry(image.manifest.descriptor) | named, *attached)
 
 
 def index(entries: Iterable[Record]) -> bytes:

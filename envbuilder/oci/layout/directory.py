@@ -20,8 +20,10 @@ from envbuilder.oci.layout.contents import INDEX_FILE, LAYOUT, LAYOUT_FILE, NAME
 from envbuilder.oci.store import Store, full_disk
 
 
-def write_layout(image: AssembledImage, store: Store, folder: Path, names: Sequence[str]) -> None:
-    """Write an image and its attached documents into a layout, which is created if it is missing.
+def write_layout(
+    image: AssembledImage, store: Store, folder: Path, names: Sequence[str], *, attestations: bool = False
+) -> None:
+    """Write an image into a layout, which is created if it is missing.
 
     The index is replaced last, so that a concurrent reader sees the previous layout or the complete image. Blobs of
     images that lose their names are kept.
@@ -30,7 +32,9 @@ def write_layout(image: AssembledImage, store: Store, folder: Path, names: Seque
         image: The image.
         store: Contains the layers; they are verified. Blobs become hard links to its files if possible.
         folder: The layout.
-        names: Values of `org.opencontainers.image.ref.name`; they are removed from other images of the layout.
+        names: The first one becomes `org.opencontainers.image.ref.name`; all of them are removed from other images of
+            the layout.
+        attestations: Whether the index also lists the attached documents, so that the layout no longer holds one image.
 
     Raises:
         UsageError: The directory contains something else, or a name is invalid.
@@ -43,6 +47,7 @@ def write_layout(image: AssembledImage, store: Store, folder: Path, names: Seque
         _prepare(folder)
         with _locked(folder):
             others = _others(folder, image, wanted)
+            image = contents.delivered(image, attestations=attestations)
             (folder / "blobs" / "sha256").mkdir(parents=True, exist_ok=True)
             for blob, source in layers.blobs:
                 _place(blob, source, folder)

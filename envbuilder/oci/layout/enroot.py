@@ -1,7 +1,8 @@
 """Files for enroot and pyxis inside an image's root file system.
 
 Source: https://github.com/NVIDIA/enroot/blob/master/doc/image-format.md: `/etc/rc` starts the command,
-`/etc/environment` holds the variables, `/etc/fstab` the mounts.
+`/etc/environment` holds the variables, `/etc/fstab` the mounts. pyxis passes the variables of the job, but for those
+that `/etc/environment` has.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import shlex
 
 from envbuilder.core.errors import UsageError
-from envbuilder.core.json_fields import parsed, record, text, texts
+from envbuilder.core.json_fields import record, text, texts
 from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.layout.image_environment import cleared, config_of, environment_of
 from envbuilder.oci.tar.members import Member, file_of
 
 DIGEST_FILE = "etc/envbuilder-image"
@@ -26,11 +28,13 @@ def start_files(image: AssembledImage, *, epoch: int) -> tuple[Member, ...]:
     Raises:
         UsageError: A variable or volume contains a newline, which these files cannot represent.
     """
-    config = record(parsed(image.config.content), "config")
+    config = config_of(image)
+    environment = environment_of(image)
+    variables = [*(f"{name}={value}" for name, value in environment), *(f"{name}=" for name in cleared(environment))]
     volumes = [f"${{ENROOT_ROOTFS}}{path} {path} none x-create=dir,bind,rw,nosuid,nodev" for path in _volumes(config)]
     return (
         file_of(DIGEST_FILE, f"{image.manifest.descriptor.digest}\n".encode(), mtime=epoch),
-        file_of("etc/environment", _lines(texts(config, "Env")), mtime=epoch),
+        file_of("etc/environment", _lines(variables), mtime=epoch),
         file_of("etc/fstab", _lines(volumes), mtime=epoch),
         file_of("etc/rc", _start(config).encode(), mtime=epoch, mode=0o755),
     )
@@ -40,7 +44,7 @@ def _volumes(config: object) -> list[str]:
     return sorted(record(config, "Volumes"))
 
 
-def _lines(lines: list[str] | tuple[str, ...]) -> bytes:
+def _lines(lines: list[str]) -> bytes:
     for line in lines:
         if "\n" in line:
             raise UsageError(f"the image configuration contains {line!r}, which has several lines")

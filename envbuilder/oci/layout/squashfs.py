@@ -1,4 +1,4 @@
-"""Squashfs file of an image, which Apptainer and enroot run as it is.
+"""Squashfs file of an image, which Apptainer, enroot and Charliecloud run as it is.
 
 The file's own digest depends on the version of mksquashfs (4.5.1 and 4.7.5 differ), so that the digest of the image is
 recorded inside.
@@ -18,9 +18,11 @@ from tempfile import TemporaryDirectory
 
 from envbuilder.core.errors import DiskFull, ToolFailed, ToolMissing
 from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.layout.charliecloud import charliecloud_files
 from envbuilder.oci.layout.enroot import start_files
 from envbuilder.oci.layout.flatten import flat_tar
 from envbuilder.oci.layout.merge import Tree, merged
+from envbuilder.oci.layout.singularity_metadata import metadata_files
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.host_tree import host_tree
 from envbuilder.oci.runtime.sandbox import FOREIGN, Limits, Sandbox, Task
@@ -57,7 +59,8 @@ def write_squashfs(  # noqa: PLR0913  independent options
         raise ToolMissing(
             "the mksquashfs program is missing", hint="apt-get install squashfs-tools, or write an OCI layout"
         )
-    tree = merged(image, store, on_top=start_files(image, epoch=epoch))
+    consumers = (start_files, metadata_files, charliecloud_files)
+    tree = merged(image, store, on_top=[each for files in consumers for each in files(image, epoch=epoch)])
     with TemporaryDirectory(dir=out.absolute().parent, prefix=f".{out.name}.") as name:
         # The directory is private, so that making the file writable admits only the user of the sandbox.
         part = Path(name, "part")

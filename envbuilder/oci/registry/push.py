@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import BinaryIO, TypeVar
 
@@ -15,6 +15,7 @@ from envbuilder.oci.images import AssembledImage, Descriptor, Document
 from envbuilder.oci.registry import referrers
 from envbuilder.oci.registry.client import RegistryClient, Repository
 from envbuilder.oci.registry.parallel import Listener, Watch, ignore, in_parallel
+from envbuilder.oci.registry.upload_records import FOLDER, UploadRecord, UploadRecords
 from envbuilder.oci.registry.uploads import Upload, mount
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult
@@ -234,13 +235,26 @@ def _upload(repository: Repository, blob: _Blob, store: Store, watch: Watch) -> 
             hint="run the command again: it creates or downloads what is missing",
         ) from None
     try:
-        with stream as content:
-            Upload(repository=repository, blob=blob.descriptor, item=blob.item, stream=content, watch=watch).run()
+        with stream as content, _recorded(repository, blob, store) as record:
+            Upload(
+                repository=repository,
+                blob=blob.descriptor,
+                item=blob.item,
+                stream=content,
+                watch=watch,
+                record=record,
+            ).run()
     except VerificationFailed:
         if blob.layer:  # damaged since it was verified: remove it, so that the next run makes it again
             store.trusted.discard(store.path(blob.descriptor.digest))
             store.verified(blob.descriptor.digest)
         raise
+
+
+def _recorded(repository: Repository, blob: _Blob, store: Store) -> AbstractContextManager[UploadRecord | None]:
+    if not blob.layer:
+        return nullcontext()
+    return UploadRecords(folder=store.folder / FOLDER).of(repository.place, blob.descriptor.digest)
 
 
 def _attach(repository: Repository, image: AssembledImage) -> None:

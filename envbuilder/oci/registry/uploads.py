@@ -1,4 +1,4 @@
-"""Upload of one blob: in chunks, resumed where the registry stopped, verified while it is read."""
+"""Upload of one blob: in chunks, resumed where the registry stopped, also by a later run; verified while it is read."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from envbuilder.oci.registry.client import Repository
 from envbuilder.oci.registry.failures import Interrupted, SessionLost
 from envbuilder.oci.registry.parallel import Watch
 from envbuilder.oci.registry.transport import Answer
+from envbuilder.oci.registry.upload_records import UploadRecord
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
@@ -75,6 +76,7 @@ class Upload:
         item: Its name in reports.
         stream: Its content.
         watch: Receives progress.
+        record: Where a later run finds this upload; None for a blob that is not worth it.
         piece: Bytes in one request.
     """
 
@@ -83,7 +85,9 @@ class Upload:
     item: str
     stream: BinaryIO
     watch: Watch
+    record: UploadRecord | None = None
     piece: int = PIECE
+    _is_taken_over: bool = field(default=False, init=False)
     _hash: Hash = field(default_factory=hashlib.sha256, init=False)
     _hashed: int = field(default=0, init=False)
 
@@ -94,7 +98,7 @@ class Upload:
             SourceUnreachable: The registry does not respond, refuses, or loses the upload repeatedly.
             VerificationFailed: The content does not match the digest; the registry has not stored it.
         """
-        session: Session | None = None
+        session = self._of_earlier_run()
         patience = Patience(self.repository.pacing)
         while True:
             try:
@@ -105,26 +109,50 @@ class Upload:
                     asked=error.asked, stalled=error.stalled, position=session.position if session else 0
                 ):
                     raise
-                session = self._taken_up(None if isinstance(error, SessionLost) else session)
+                session = self._taken_up(None if isinstance(error, SessionLost) else session, self._hashed)
                 if session is None and self.repository.has_blob(self.blob.digest):
-                    return  # only the response to the last request was lost
+                    break  # only the response to the last request was lost
             else:
-                return
+                break
+        if self.record:
+            self.record.forget()
 
     @property
     def _subject(self) -> str:
         return f"upload of blob {self.blob.digest}"
 
+    def _of_earlier_run(self) -> Session | None:
+        """Return the session that an earlier run has recorded, if the registry still has it."""
+        if self.record is None or not self.record.location:
+            return None
+        recorded = Session(location=self.record.location, position=0, smallest=0)
+        self.record.forget()
+        try:
+            session = self._taken_up(recorded, self.blob.size)
+        except SourceUnreachable:  # an address of another time may lead anywhere
+            return None
+        if session:
+            for _ in self._pieces(0, session.position):  # only hashed
+                pass
+            self._is_taken_over = True
+            self.record.keep(session.location)
+        return session
+
     def _begin(self) -> Session:
         request = self.repository.request("POST", _UPLOADS, self._subject)
         with self.repository.once(request, (202,)) as answer:
-            return _session(answer, 0)
+            session = _session(answer, 0)
+        if self.record:
+            self.record.keep(session.location)
+        return session
 
     def _fill(self, session: Session) -> None:
         while session.position < self.blob.size:
             self._send_piece(session)
         if f"sha256:{self._hash.hexdigest()}" != self.blob.digest:
             _cancel(self.repository, session)
+            if self.record:
+                self.record.forget()
             raise VerificationFailed(
                 f"the content for blob {self.blob.digest} has a different digest; it was not pushed",
                 hint="run the command again: it creates or downloads the file again",
@@ -132,8 +160,8 @@ class Upload:
         mark = "&" if "?" in session.location else "?"
         url = f"{session.location}{mark}digest={self.blob.digest}"
         request = replace(self.repository.request("PUT", url, self._subject), seconds=commit_seconds(self.blob.size))
-        with self.repository.once(request, (201, 204, *_SESSION_GONE)) as answer:
-            if answer.status in _SESSION_GONE:
+        with self.repository.once(request, (201, 204, *self._gone)) as answer:
+            if answer.status in self._gone:
                 raise self._lost()
 
     def _send_piece(self, session: Session) -> None:
@@ -147,13 +175,15 @@ class Upload:
         request = self.repository.request(
             "PATCH", session.location, self._subject, headers=headers, body=lambda: self._pieces(start, end)
         )
-        with self.repository.once(request, (201, 202, 204, *_SESSION_GONE)) as answer:
-            if answer.status in _SESSION_GONE:
+        with self.repository.once(request, (201, 202, 204, *self._gone)) as answer:
+            if answer.status in self._gone:
                 raise self._lost()
             if _position(answer) not in {None, end}:
                 raise Interrupted(f"{answer.subject}: the registry took only a part of it")
             session.location = answer.location or session.location
             session.position = end
+        if self.record:
+            self.record.keep(session.location)
 
     def _pieces(self, start: int, end: int) -> Iterator[bytes]:
         self.stream.seek(start)
@@ -175,21 +205,27 @@ class Upload:
         self._hash.update(fresh)
         self._hashed += len(fresh)
 
-    def _taken_up(self, session: Session | None) -> Session | None:
-        """Return the session with the registry's position; None if it is lost."""
+    def _taken_up(self, session: Session | None, most: int) -> Session | None:
+        """Return the session with the registry's position; None if it is lost, or has more bytes than it can have."""
         if session is None:
             return None
         request = self.repository.request("GET", session.location, self._subject)
         with self.repository.send(request, (200, 202, 204, 400, *_SESSION_GONE)) as answer:
             position = _position(answer)
             # "0-0" is one byte, or zero in some registries: https://github.com/distribution/distribution/issues/2363
-            if answer.status >= 400 or not position or position == 1 or position > self._hashed:
+            if answer.status >= 400 or not position or position == 1 or position > most:
                 return None
             session.location = answer.location or session.location
             session.position = position
             return session
 
+    @property
+    def _gone(self) -> tuple[int, ...]:
+        """Statuses after which the whole blob is sent; what an earlier run has sent may be refused as wrong."""
+        return (400, *_SESSION_GONE) if self._is_taken_over else _SESSION_GONE
+
     def _lost(self) -> SessionLost:
+        self._is_taken_over = False
         return SessionLost(
             f"{self.repository.place}: {self._subject}: the registry has lost it", hint="try again later"
         )

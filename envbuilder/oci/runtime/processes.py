@@ -9,9 +9,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, Protocol, cast
 
 from envbuilder.oci.runtime.command import Output
 
@@ -19,6 +20,14 @@ KILLED = 137
 KEPT = 32 << 20
 _SECONDS_TO_DIE = 30.0
 _PIECE = 1 << 16
+
+
+class Cancellation(Protocol):
+    """Request to end processes at once."""
+
+    def fileno(self) -> int:
+        """Return a file descriptor that can be read as soon as they have to end."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +64,7 @@ def wait_for(  # noqa: PLR0913  one way to run a process
     given: IO[bytes] | None = None,
     answer: IO[bytes] | None = None,
     limit: int = KEPT,
+    cancellation: Cancellation | None = None,
 ) -> Ended:
     """Run a command until it ends or times out; no process of it is left afterwards.
 
@@ -68,6 +78,10 @@ def wait_for(  # noqa: PLR0913  one way to run a process
         given: Open file for standard input; None for an empty one.
         answer: Open file for standard output; None to keep the output.
         limit: Maximum of kept bytes of both streams together; the command is killed if it writes more.
+        cancellation: Ends the command; None for never.
+
+    Raises:
+        CancelledError: The command was cancelled.
     """
     process = subprocess.Popen(
         command,
@@ -82,7 +96,7 @@ def wait_for(  # noqa: PLR0913  one way to run a process
     timed_out = flooded = False
     with process:
         try:
-            _follow(process, timeout, output or kept.hear)
+            _follow(process, timeout, output or kept.hear, cancellation)
         except (subprocess.TimeoutExpired, _Flooded) as error:
             flooded = isinstance(error, _Flooded)
             timed_out = not flooded
@@ -134,28 +148,50 @@ class _Kept:
         return len(piece) <= room
 
 
-def _follow(process: subprocess.Popen[bytes], timeout: float, output: Callable[[int, bytes], object]) -> None:
+def _follow(
+    process: subprocess.Popen[bytes],
+    timeout: float,
+    output: Callable[[int, bytes], object],
+    cancellation: Cancellation | None = None,
+) -> None:
     """Pass on the output of a process until it has closed both streams and ended.
 
     Raises:
         subprocess.TimeoutExpired: It timed out.
+        CancelledError: It was cancelled.
     """
     deadline = time.monotonic() + timeout
-    with selectors.DefaultSelector() as streams:
-        for number, stream in ((1, process.stdout), (2, process.stderr)):
-            if stream:
-                streams.register(stream, selectors.EVENT_READ, number)
-        while streams.get_map():
+    streams = {stream: number for number, stream in ((1, process.stdout), (2, process.stderr)) if stream}
+    with selectors.DefaultSelector() as selector:
+        for stream in streams:
+            selector.register(stream, selectors.EVENT_READ)
+        if cancellation:
+            selector.register(cancellation, selectors.EVENT_READ)
+        while streams:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise subprocess.TimeoutExpired(process.args, timeout)
-            for key, _ in streams.select(None if left == math.inf else left):
-                piece = os.read(key.fd, _PIECE)
-                if piece:
-                    output(key.data, piece)
-                else:
-                    streams.unregister(key.fileobj)
+            for key, _ in selector.select(None if left == math.inf else left):
+                _pass_on(key, streams, output, selector)
     process.wait(None if deadline == math.inf else max(deadline - time.monotonic(), 0))
+
+
+def _pass_on(
+    key: selectors.SelectorKey,
+    streams: dict[IO[bytes], int],
+    output: Callable[[int, bytes], object],
+    selector: selectors.BaseSelector,
+) -> None:
+    """Pass on a piece of one of the streams; at its end, remove it from them."""
+    stream = cast("IO[bytes]", key.fileobj)
+    if stream not in streams:
+        raise CancelledError
+    piece = os.read(key.fd, _PIECE)
+    if piece:
+        output(streams[stream], piece)
+    else:
+        del streams[stream]
+        selector.unregister(stream)
 
 
 def _end(process: subprocess.Popen[bytes], kill: Callable[[], None]) -> None:

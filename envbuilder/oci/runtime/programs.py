@@ -34,6 +34,7 @@ def launch(program: Path, described: Path, task: Task) -> Ended:
             given=task.given,
             answer=task.answer,
             limit=task.limits.output,
+            cancellation=task.cancellation,
         )
     finally:
         with suppress(OSError):

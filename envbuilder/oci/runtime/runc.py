@@ -98,6 +98,7 @@ class Runc:
                 given=task.given,
                 answer=task.answer,
                 limit=task.limits.output,
+                cancellation=task.cancellation,
             )
         finally:
             if (folder / "state" / name).exists():

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from envbuilder.oci.runtime.command import Output, RunResult
+from envbuilder.oci.runtime.processes import Cancellation
 
 GIB = 1 << 30
 FOREIGN = 65533
@@ -65,6 +66,7 @@ class Task:
         answer: Open file for standard output; the result then has none.
         limits: Resource limits.
         hidden: Absolute paths, with links resolved, of files and directories of the tree that appear empty.
+        cancellation: Ends it before its timeout; None for never.
     """
 
     tree: Path
@@ -85,6 +87,7 @@ class Task:
     answer: IO[bytes] | None = None
     limits: Limits = Limits()
     hidden: tuple[str, ...] = ()
+    cancellation: Cancellation | None = None
 
 
 class Sandbox(Protocol):

@@ -48,6 +48,7 @@ class Unconfined:
                 given=task.given,
                 answer=task.answer,
                 limit=task.limits.output,
+                cancellation=task.cancellation,
             )
             kept = task.copy_out.removeprefix(f"{_TEMPORARY}/")
             return result_of(ended, task, (folder, kept) if task.copy_out else None)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tarfile
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,16 +13,9 @@ from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import dump
 from envbuilder.lock.spec_values import OwnFile
 from tests.fakes.catalogs import good_lock
-from tests.unit.cli.debs import DEBS, lock_of_debs, served
+from tests.unit.cli.debs import DEBS, lock_of_debs
 from tests.unit.cli.running import CommandLine
 from tests.unit.image.base.test_tree_store import tree_in
-
-
-@pytest.fixture
-def mirror(tmp_path: Path) -> Iterator[str]:
-    """The address of a Debian archive."""
-    with served(tmp_path / "archive") as address:
-        yield address
 
 
 @pytest.fixture
@@ -37,11 +28,11 @@ def lock(envbuilder: CommandLine) -> Lock:
 
 
 def test_packages_of_the_base_that_are_not_in_the_store_are_fetched(
-    envbuilder: CommandLine, lock: Lock, mirror: str
+    envbuilder: CommandLine, lock: Lock, debian: str
 ) -> None:
     envbuilder.write("x.lock", dump(lock))
     for _ in range(2):
-        ended = envbuilder("bundle", "x.lock", "-o", "x.bundle", "--debian-mirror", mirror)
+        ended = envbuilder("bundle", "x.lock", "-o", "x.bundle", "--debian-mirror", debian)
         assert (ended.status, "Traceback" in ended.stderr) == (0, False), ended.stderr
         with tarfile.open(envbuilder.folder / "x.bundle") as bundle:
             names = set(bundle.getnames())
@@ -49,19 +40,19 @@ def test_packages_of_the_base_that_are_not_in_the_store_are_fetched(
         assert envbuilder("cache", "prune").status == 0
 
 
-def test_a_package_that_the_mirror_does_not_have_is_named(envbuilder: CommandLine, lock: Lock, mirror: str) -> None:
+def test_a_package_that_the_mirror_does_not_have_is_named(envbuilder: CommandLine, lock: Lock, debian: str) -> None:
     gone = replace(lock.base.packages[0], file="pool/gone.deb")
     envbuilder.write("x.lock", dump(replace(lock, base=replace(lock.base, packages=(gone,)))))
-    ended = envbuilder("bundle", "x.lock", "-o", "x.bundle", "--debian-mirror", mirror)
+    ended = envbuilder("bundle", "x.lock", "-o", "x.bundle", "--debian-mirror", debian)
     assert ended.status == 5
     assert "gone.deb" in ended.stderr
     assert not (envbuilder.folder / "x.bundle").exists()
 
 
-def test_a_file_that_nobody_has_is_named(envbuilder: CommandLine, lock: Lock, mirror: str) -> None:
+def test_a_file_that_nobody_has_is_named(envbuilder: CommandLine, lock: Lock, debian: str) -> None:
     own = OwnFile(path="/app/model.bin", sha256="01" * 32, size=1)
     envbuilder.write("x.lock", dump(replace(lock, files=(own,))))
-    ended = envbuilder("bundle", "x.lock", "-o", "x.bundle", "--debian-mirror", mirror)
+    ended = envbuilder("bundle", "x.lock", "-o", "x.bundle", "--debian-mirror", debian)
     assert ended.status == 5
     assert "the own file /app/model.bin" in ended.stderr
     assert "next: " in ended.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,30 +12,14 @@ from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.environments import BaseKind, CudaProvider
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import dump
-from tests.fakes.catalogs import good_lock
 from tests.fakes.vendor_archives import archive_of, pin_of
-from tests.unit.cli.debs import DEBS, lock_of_debs, served
+from tests.unit.cli.debs import DEBS
 from tests.unit.cli.running import CommandLine
 
 
-@pytest.fixture
-def mirror(tmp_path: Path) -> Iterator[str]:
-    """The address of a Debian archive, which is in `archive`."""
-    with served(tmp_path / "archive") as address:
-        yield address
-
-
-@pytest.fixture
-def lock(envbuilder: CommandLine) -> Lock:
-    """A lock, in `x.lock`, of OS packages only."""
-    made = lock_of_debs(good_lock().base)
-    envbuilder.write("x.lock", dump(made))
-    return made
-
-
 @pytest.mark.usefixtures("lock")
-def test_a_directory_fills_the_store_of_a_machine_without_network(envbuilder: CommandLine, mirror: str) -> None:
-    fetched = envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", mirror)
+def test_a_directory_fills_the_store_of_a_machine_without_network(envbuilder: CommandLine, debian: str) -> None:
+    fetched = envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", debian)
     assert fetched.status == 0, fetched.stderr
     assert "usb: 2 files" in fetched.stdout
     assert (envbuilder.folder / "usb" / "debs" / "pool" / "libc6.deb").read_bytes() == DEBS["libc6"]
@@ -49,11 +32,11 @@ def test_a_directory_fills_the_store_of_a_machine_without_network(envbuilder: Co
 
 
 def test_what_cannot_be_fetched_is_named_and_the_rest_is_fetched(
-    envbuilder: CommandLine, lock: Lock, mirror: str, tmp_path: Path
+    envbuilder: CommandLine, lock: Lock, debian: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "archive" / "pool" / "libc6.deb"
     path.unlink()
-    ended = envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", mirror, "--json")
+    ended = envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", debian, "--json")
     assert (ended.status, "Traceback" in ended.stderr) == (5, False)
     document = json.loads(ended.stdout)
     assert [each["files"] for each in document["missing"]] == [["pool/libc6.deb"]]
@@ -62,16 +45,16 @@ def test_what_cannot_be_fetched_is_named_and_the_rest_is_fetched(
     assert "1 file is missing" in ended.stderr
 
     path.write_bytes(DEBS["libc6"])
-    assert envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", mirror).status == 0
+    assert envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", debian).status == 0
 
 
 @pytest.mark.usefixtures("lock")
 def test_a_server_with_another_file_ends_with_the_status_of_a_failed_verification(
-    envbuilder: CommandLine, mirror: str, tmp_path: Path
+    envbuilder: CommandLine, debian: str, tmp_path: Path
 ) -> None:
     other = DEBS["libc6"].replace(b"a", b"b")
     (tmp_path / "archive" / "pool" / "libc6.deb").write_bytes(other)
-    ended = envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", mirror)
+    ended = envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", debian)
     assert ended.status == 8
     assert "missing: pool/libc6.deb" in ended.stdout
     assert not (envbuilder.folder / "usb" / "debs" / "pool" / "libc6.deb").exists()

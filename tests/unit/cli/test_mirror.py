@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,30 +15,9 @@ from envbuilder.lock.lockfile import digest, dump
 from envbuilder.lock.spec_values import OwnFile
 from tests.fakes.catalogs import good_lock
 from tests.fakes.vendor_archives import archive_of, pin_of
-from tests.unit.cli.debs import DEBS, lock_of_debs, served
+from tests.unit.cli.debs import DEBS
 from tests.unit.cli.running import CommandLine, Ended
-from tests.unit.oci.registry.faulty import Fault, Registry, serving
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    with serving() as made:
-        yield made
-
-
-@pytest.fixture
-def debian(tmp_path: Path) -> Iterator[str]:
-    """The address of a Debian archive, which is in `archive`."""
-    with served(tmp_path / "archive") as address:
-        yield address
-
-
-@pytest.fixture
-def lock(envbuilder: CommandLine) -> Lock:
-    """A lock, in `x.lock`, of OS packages only."""
-    made = lock_of_debs(good_lock().base)
-    envbuilder.write("x.lock", dump(made))
-    return made
+from tests.unit.oci.registry.faulty import Fault, Registry
 
 
 class Elsewhere:

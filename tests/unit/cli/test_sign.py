@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,13 +17,7 @@ from tests.fakes.catalogs import good_lock
 from tests.fakes.signing import key_file
 from tests.unit.cli.debs import lock_of_debs
 from tests.unit.cli.running import CommandLine
-from tests.unit.oci.registry.faulty import Registry, serving
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    with serving() as made:
-        yield made
+from tests.unit.oci.registry.faulty import Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

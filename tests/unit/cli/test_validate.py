@@ -15,6 +15,7 @@ from envbuilder.lock.create import lock
 from envbuilder.lock.lockfile import dump
 from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import ROOT, real_catalog
+from tests.fakes.node_runtimes import apptainer_of_host, podman_of_host
 from tests.fakes.ports import lock_ports
 from tests.unit.cli.running import CommandLine
 
@@ -127,19 +128,38 @@ def test_what_cannot_be_meant_is_refused(envbuilder: CommandLine, arguments: tup
 def test_an_apptainer_image_is_run_by_apptainer(envbuilder: CommandLine, locked: str) -> None:
     """The stand-in runs the command with an interpreter of this host in place of the one in the image."""
     folder = envbuilder.folder / "programs"
-    folder.mkdir()
-    program = folder / "apptainer"
-    script = (
-        f'#!/bin/sh\nshift 4\nif [ "$1" = /bin/cat ]; then cat "{locked}"; exit; fi\n'
-        f'shift; exec "{sys.executable}" "$@"\n'
-    )
-    program.write_text(script, encoding="utf-8")
-    program.chmod(0o755)
+    apptainer_of_host(folder, lock=locked)
     envbuilder.set("PATH", f"{folder}:{os.environ['PATH']}")
     ended = envbuilder("validate", str(envbuilder.write("tf.sif", "")), "--tier", "cpu", "--json")
     assert ended.status == 1, ended.stderr
     report = json.loads(ended.stdout)
     assert (report["environment"], report["tier"]) == ("tf-2.15-cpu", "cpu")
+
+
+def test_podman_runs_the_layout_that_was_built(envbuilder: CommandLine, locked: str) -> None:
+    folder, layout = envbuilder.folder / "programs", envbuilder.folder / "layout"
+    podman_of_host(folder, lock=locked)
+    layout.mkdir()
+    (layout / "oci-layout").touch()
+    envbuilder.set("PATH", f"{folder}:{os.environ['PATH']}")
+    ended = envbuilder("validate", str(layout), "--runtime", "podman", "--tier", "cpu", "--json")
+    assert ended.status == 1, ended.stderr
+    assert json.loads(ended.stdout)["tier"] == "cpu"
+    refused = envbuilder("validate", str(layout), "--runtime", "podman", "--engine", "docker")
+    assert (refused.status, "cannot be combined" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("memory", [(), ("--memory", "limit:4GiB")])
+def test_a_file_of_apptainer_is_run_without_an_engine(
+    envbuilder: CommandLine, locked: str, memory: tuple[str, ...]
+) -> None:
+    folder = envbuilder.folder / "programs"
+    apptainer_of_host(folder, lock=locked)
+    envbuilder.set("PATH", f"{folder}:{os.environ['PATH']}")
+    shows = "import os; print(os.environ.get('ENVBUILDER_MEMORY'))"
+    ended = envbuilder("run", *memory, str(envbuilder.write("tf.sif", "")), "/opt/venv/bin/python", "-c", shows)
+    assert ended.status == 0, ended.stderr
+    assert ended.stdout == ("limit:4GiB\n" if memory else "None\n")
 
 
 def test_several_facts_are_all_judged(envbuilder: CommandLine, locked: str) -> None:

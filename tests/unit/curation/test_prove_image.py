@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,10 +12,12 @@ import pytest
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Grade, RanOnGpu
 from envbuilder.core.errors import BuildFailed, EnvbuilderError, ToolFailed
+from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.prove import prove
 from envbuilder.curation.prove_image import ImageProof
 from envbuilder.curation.stand_ins.replacement import Replaced
 from envbuilder.diagnostics.checks.results import CheckResult, NotProven, Report, Tier
+from envbuilder.diagnostics.report.json_format import json_report
 from envbuilder.diagnostics.validate import Validation
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock
@@ -42,18 +46,18 @@ class Builds:
 
     Attributes:
         shipped: The closures of the rows.
+        matrices: Directory in which reports are kept.
         images: What the engine holds, by tag.
         events: What happened, in order.
-        kept: Reports by row and name.
         replaced: Sonames that are replaced by stand-ins.
         beside: Results of the validation beside the training.
         asked: The last validation.
     """
 
     shipped: ClosureFolder
+    matrices: Path
     images: dict[str, Lock] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
-    kept: dict[str, Report] = field(default_factory=dict)
     build_error: EnvbuilderError | None = None
     probe_error: BaseException | None = None
     passed: bool = True
@@ -64,12 +68,9 @@ class Builds:
     def proof(self) -> ImageProof:
         return ImageProof(
             shipped=self.shipped,
+            engine=self,
             stand_ins=self._replace,
-            lock=self._lock,
-            build=self._build,
-            validate=self._validate,
-            remove=self._remove,
-            keep=self._keep,
+            records=CatalogFiles(matrices=self.matrices),
             today=TODAY,
         )
 
@@ -79,16 +80,22 @@ class Builds:
             return Replaced(lock=made)
         return Replaced(lock=replace(made, summary="with stand-ins"), files=DRIVER, sonames=self.replaced)
 
-    def _lock(self, spec: Spec) -> Lock:
+    def lock(self, spec: Spec) -> Lock:
         return lock(small_catalog(), spec, lock_ports(shipped=self.shipped))
 
-    def _build(self, made: Lock, tag: str) -> None:
+    @contextmanager
+    def built(self, made: Lock, tag: str) -> Iterator[None]:
         self.events.append("build")
         if self.build_error:
             raise self.build_error
         self.images[tag] = made
+        try:
+            yield
+        finally:
+            self.events.append("remove")
+            del self.images[tag]
 
-    def _validate(self, wanted: Validation, made: Lock) -> Report:
+    def validate(self, wanted: Validation, made: Lock) -> Report:
         assert self.images[wanted.image] is made
         self.events.append(f"validate {wanted.tier}")
         self.asked = wanted
@@ -105,20 +112,17 @@ class Builds:
             results=(*made_report.results, *self.beside),
         )
 
-    def _remove(self, tag: str) -> None:
-        self.events.append("remove")
-        del self.images[tag]
-
-    def _keep(self, row: Environment, name: str, made: Report) -> str:
-        self.kept[f"{row.id}/{name}.json"] = made
-        return f"{row.id}/{name}.json"
+    @property
+    def kept(self) -> dict[str, str]:
+        folder = self.matrices / "evidence" / "reports"
+        return {str(file.relative_to(folder)): file.read_text(encoding="utf-8") for file in folder.rglob("*.json")}
 
 
 @pytest.fixture
 def builds(tmp_path: Path) -> Builds:
     here = world(tmp_path)
     prove(ROW, Grade.RESOLVED, here.ports())
-    return Builds(shipped=here.closures)
+    return Builds(shipped=here.closures, matrices=tmp_path / "matrices")
 
 
 def test_an_image_is_built_validated_and_removed(builds: Builds) -> None:
@@ -186,7 +190,7 @@ def test_the_report_that_is_kept_names_the_lock_and_not_the_tag(builds: Builds) 
     entry, seen = builds.proof()(ROW, Grade.IMAGE)
     assert isinstance(entry, BuiltImage)
     kept = builds.kept[entry.report]
-    assert kept == replace(seen, subject=f"image of {entry.lock}")
+    assert kept == json_report(replace(seen, subject=f"image of {entry.lock}"))
 
 
 def test_a_failed_validation_is_not_kept_and_the_image_is_gone_all_the_same(builds: Builds) -> None:

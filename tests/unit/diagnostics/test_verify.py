@@ -22,11 +22,6 @@ TWO: Members = [file("c", b"3")]
 OTHER = "sha256:" + "ab" * 32
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(folder=tmp_path / "store")
-
-
 def lock_of(made: AssembledImage) -> Lock:
     pin = ImagePin(
         format=LayerFormat.GZIP_SPLICED,

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.archives import ArchiveFormat
-from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, ToolFailed, VerificationFailed
 from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.builds import BuildEvent, StepFinished
 from envbuilder.image.layers.ports import AssemblyContext
+from envbuilder.image.plan.layers import WORTH_COMPILING
 from envbuilder.lock.lock import Lock, PackageGroup, ToolPin
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.spec_values import OwnFile
@@ -96,6 +97,24 @@ def test_two_machines_make_the_same_image_however_many_layers_at_once(world: Wor
     images = [one(world.lock(), world.ports(f"with-{jobs}", jobs=jobs)) for jobs in (1, 7)]
     assert pinned(images[0]) == pinned(images[1])
     assert images[0].image == images[1].image
+
+
+def sources_of(size: int) -> dict[str, bytes]:
+    """A package with this many bytes of Python."""
+    return {"six/a.py": b"#" * (size - 1), "six/b.py": b"#", "six/data.bin": b"#" * WORTH_COMPILING}
+
+
+def test_small_own_packages_have_no_bytecode_and_need_no_interpreter(world: World) -> None:
+    ports = world.ports("here")
+    image = one(world.lock(world.pin("six", sources_of(WORTH_COMPILING - 1), PackageGroup.OWN)), ports)
+    assert {f"{SITE}/six/a.py", f"{SITE}/six/b.py"} <= paths(image, "own", ports)
+    assert not [path for path in paths(image, "own", ports) if path.endswith(".pyc")]
+
+
+def test_larger_own_packages_are_compiled(world: World) -> None:
+    large = world.lock(world.pin("six", sources_of(WORTH_COMPILING), PackageGroup.OWN))
+    with pytest.raises(ToolFailed):
+        one(large, world.ports("here"))
 
 
 def test_another_packing_has_the_same_tars_inside(world: World) -> None:

@@ -27,11 +27,6 @@ LOCK = good_lock()
 FILES = (b"a wheel" * 3000, b"an archive" * 500, b"")
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(folder=tmp_path / "store")
-
-
 def written(store: Store, out: Path, *, backwards: bool = False) -> Path:
     digests = [store.put(content) for content in FILES]
     order = digests[::-1] if backwards else [*digests, digests[0]]

@@ -160,6 +160,8 @@ def fill(cache: Path) -> None:
     (tree / "etc").symlink_to("/etc")
     (tree / "usr/bin").chmod(0o555)
     (cache / "store" / "targets" / HEX / "usr").mkdir(parents=True)
+    (cache / "store" / "uploads").mkdir()
+    (cache / "store" / "uploads" / HEX).write_text("https://registry.example/upload")
 
 
 def names(cache: Path) -> set[str]:
@@ -180,6 +182,7 @@ def test_what_only_saves_time_is_freed(cache: Path, store: Store, records: Recor
     done = prune(cache, store, records, everything=False)
     assert names(cache) == CONTENTS.keys() - ONLY_SAVES_TIME
     assert not (store.folder / "targets").exists()
+    assert not (store.folder / "uploads").exists()
     assert done.in_use == ()
     assert abs(before - bytes_of(cache) - done.freed) <= 20_000
     assert Path("/etc/passwd").exists()

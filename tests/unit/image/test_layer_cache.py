@@ -14,11 +14,13 @@ from envbuilder.core.http.retries import Pacing
 from envbuilder.core.references import ImageRef
 from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.layers.cache_entries import ARTIFACT_TYPE, RECORD, entry_manifest, entry_tag
+from envbuilder.image.layers.cached_bases import with_libraries
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.layers.registry_cache import RegistryLayerCache
 from envbuilder.lock.lock import Lock
+from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.documents import EMPTY
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.registry.client import RegistryClient
@@ -98,6 +100,11 @@ def blob_of(image: Assembled, layer: str) -> str:
     return digest
 
 
+def size_of(image: Assembled, layer: str) -> int:
+    [size] = [each.blob.size for each in image.image.layers if each.id == layer]
+    return size
+
+
 def lie(team: Team, image: Assembled, layer: str, **changes: str | int) -> None:
     """Let the cache state something else about a layer."""
     [pin] = [each for each in image.image.layers if each.id == layer]
@@ -147,6 +154,56 @@ def test_digests_are_filled_in_without_fetching_a_layer(team: Team) -> None:
     done = run(team.world.lock(), context, digests_only=True)
     assert done.images[0].lock.image == first.lock.image
     assert (done.fetched, list(context.store.entries()), team.registry.lines("GET .*/blobs/")) == (0, [], [])
+
+
+def with_file(lock: Lock, context: AssemblyContext) -> Lock:
+    """A lock with an own file, whose layer keeps the directories of the base."""
+    content = b"own file"
+    digest = context.store.put(content).removeprefix("sha256:")
+    file = OwnFile(path="/workspace/a", source="", sha256=digest, size=len(content), executable=False)
+    return replace(lock, files=(file,))
+
+
+def test_the_tree_of_a_base_is_unpacked_from_its_layer_in_the_cache(team: Team) -> None:
+    team.filled(team.world.lock())
+    context = team.machine("second")
+    lock = with_file(team.world.lock(), context)
+    image = run(lock, context, digests_only=True).images[0]
+    assert image.made == {"files", "image"}
+    assert (team.world.opened, team.world.fetched) == ([], [])
+    there = team.world.ports("plain")
+    assert image.image == one(with_file(lock, there), there).image
+
+
+@pytest.mark.parametrize("fault", ["damaged", "gone", "lie"])
+def test_a_tree_that_the_cache_does_not_give_is_made_from_its_packages(team: Team, fault: str) -> None:
+    first = team.filled(team.world.lock())
+    context = team.machine("second")
+    match fault:
+        case "damaged":
+            team.registry.faults = [Fault(match=f"GET .*{blob_of(first, 'base')}", damage=True, times=99)]
+        case "gone":
+            del team.registry.blobs["cache", blob_of(first, "base")]
+        case _:
+            [other] = [each for each in first.image.layers if each.id == "interpreter"]
+            lie(team, first, "base", digest=other.blob.digest, size=other.blob.size)
+    made = run(with_file(team.world.lock(), context), context, digests_only=True).images[0]
+    assert "files" in made.made
+    assert len(team.world.opened) == 1
+
+
+def test_libraries_are_stated_by_the_cache_for_the_layers_that_a_lock_names_and_for_no_others(team: Team) -> None:
+    first = team.filled(team.world.lock())
+    context = team.machine("second")
+    lie(team, first, "links", digest=sha256(b"another layer"))
+    named = {
+        layer.key: LayerRecord(packed=Packed(digest=layer.blob.digest, size=layer.blob.size, diff_id=layer.diff_id))
+        for layer in first.image.layers
+    }
+    found = with_libraries(named, context)
+    assert {key: record.packed for key, record in found.items()} == {key: each.packed for key, each in named.items()}
+    assert "libc.so.6" in found[key_of(first, "base")].brings
+    assert found[key_of(first, "links")] == named[key_of(first, "links")]
 
 
 def test_layers_that_the_lock_names_are_taken_from_any_named_repository_by_digest(team: Team) -> None:
@@ -222,6 +279,27 @@ def test_a_false_statement_about_a_layer_is_found_out_and_the_layer_is_made(
     lie(team, first, "packages", **changes)
     image = one(team.world.lock(), team.machine("second"))
     assert (image.image, set(image.made)) == (first.image, {"packages"})
+
+
+def test_a_lie_that_another_layer_has_this_key_is_not_heard_where_the_lock_names_the_digest(team: Team) -> None:
+    first = team.filled(team.world.lock())
+    lie(team, first, "packages", digest=blob_of(first, "own"), size=size_of(first, "own"))
+    image = one(first.lock, team.machine("second"))
+    assert (image.image, image.is_confirmed) == (first.image, True)
+
+
+@pytest.mark.parametrize("what", ["layer", "diff id"])
+def test_a_lie_that_only_the_content_refutes_is_marked_and_is_exposed_by_making_the_layers(
+    team: Team, what: str
+) -> None:
+    first = team.filled(team.world.lock())
+    [other] = [each for each in first.image.layers if each.id == "own"]
+    changes: dict[str, str | int] = {"digest": other.blob.digest, "size": other.blob.size} if what == "layer" else {}
+    lie(team, first, "packages", diff_id=other.diff_id, **changes)
+    believed = one(team.world.lock(), team.machine("second"))
+    assert (believed.is_confirmed, believed.image == first.image) == (False, False)
+    # What `reproduce` builds: the pins, without what anybody states about the layers.
+    assert one(replace(believed.lock, image=None), team.world.ports("reproducing")).image == first.image
 
 
 @pytest.mark.parametrize("content", [b"no json", b"{}", b'{"annotations":{"%s":"{}"}}' % RECORD.encode()])

@@ -66,6 +66,26 @@ def test_an_archive_is_found_among_the_files_and_in_the_store(files: LockFiles, 
         assert files.archive(lock).read_bytes() == content
 
 
+def test_a_missing_archive_is_fetched_and_counts_if_it_has_the_hash_of_the_lock(
+    files: LockFiles, tmp_path: Path
+) -> None:
+    path = tmp_path / "cpython-3.8.18-x86_64-linux-gnu.tar.gz"
+    lock = replace(good_lock(), python=replace(good_lock().python, sha256=hashlib.sha256(b"right").hexdigest()))
+    asked: list[str] = []
+
+    def fetch(wanted: Lock) -> None:
+        asked.append(wanted.python.sha256)
+        files.files.add(path)
+
+    fetching = replace(files, fetch=fetch)
+    path.write_bytes(b"another build of this version")
+    with pytest.raises(SourceUnreachable, match="is not on this machine"):
+        fetching.archive(lock)
+    path.write_bytes(b"right")
+    assert [fetching.archive(lock).read_bytes() for _ in range(2)] == [b"right", b"right"]
+    assert asked == [lock.python.sha256] * 2
+
+
 def test_an_unknown_hash_is_not_found(files: LockFiles) -> None:
     assert files.find("0" * 64) is None
 

@@ -22,17 +22,11 @@ from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.store import Store
 from tests.fakes.catalogs import DATA, good_lock
 from tests.fakes.signing import made_key
-from tests.unit.oci.registry.faulty import Fault, Registry, serving
+from tests.unit.oci.registry.faulty import Fault, Registry
 
 NAME = "team/tf"
 LOCK = good_lock()
 SIGNATURES = DATA / "signatures"
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    with serving() as made:
-        yield made
 
 
 @pytest.fixture(params=[True, False])

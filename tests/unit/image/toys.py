@@ -103,7 +103,7 @@ class World:
         return AssemblyContext(
             store=store,
             records=Records(store=store),
-            bases=ToyBases(self),
+            bases=ToyBases(self, store),
             packages=ToyPackages(self, store),
             files=ToyTools(self.archive),
             archives=Shelf(store=store, archives=self.archives, fetched=self.fetched).libraries(),
@@ -126,6 +126,9 @@ class World:
 
     def tree(self) -> DebTree:
         self.opened.append(self.base.sha256)
+        return self.described()
+
+    def described(self) -> DebTree:
         return DebTree(
             id="debian-new", path=self.base.path, digest=f"sha256:{self.base.sha256}", size=self.base.size,
             suite="bookworm", packages=(),
@@ -137,9 +140,17 @@ class ToyBases:
     """The `Bases` of a world: one tree for all locks."""
 
     world: World
+    store: Store
 
-    def open(self, lock: Lock) -> TreeContent:  # noqa: ARG002  the port names it
-        return TreeContent(self.world.tree)
+    def open(self, lock: Lock, fetch_tree: Callable[[], None]) -> TreeContent:
+        def find_tree() -> DebTree:
+            if not self.store.has(lock.base.digest):
+                fetch_tree()
+            if not self.store.has(lock.base.digest):
+                return self.world.tree()
+            return replace(self.world.described(), path=self.store.verified(lock.base.digest))
+
+        return TreeContent(find_tree)
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,9 @@ class ToyPackages:
             raise SourceUnreachable(f"{file.file} cannot be fetched", hint="check the network")
         self.world.before_fetch.get(file.file, lambda: None)()
         self.world.fetched.append(file.file)
-        self.store.take(self.world.index / file.file)
+        with self.store.receiving(f"sha256:{file.sha256}") as receiver:
+            assert receiver is not None
+            receiver.write((self.world.index / file.file).read_bytes())
         progress(file.size, file.size)
 
 

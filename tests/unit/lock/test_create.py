@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.version import Version
@@ -50,6 +51,37 @@ def test_a_refused_base_is_told_and_recorded() -> None:
     assert made.base.id == "debian-new"
     assert made.refused == ("image-11.0",)
     assert "not available: image-11.0: is gone" in told
+
+
+def test_base_interpreter_and_os_packages_of_the_lock_before_are_kept_without_looking_for_newer_ones() -> None:
+    spec = replace(SPEC, base="debian-new", apt=("git",))
+    before = lock(CATALOG, spec, lock_ports())
+    before = replace(before, base=replace(before.base, digest=f"sha256:{'0' * 64}"))
+    bases, os_packages = FakeBases(), FakeOsResolver()
+    ports = replace(lock_ports(bases=bases, os_resolver=os_packages, pythons=FakePythons(["3.8"])), kept=before)
+    made = lock(CATALOG, replace(spec, packages=("pandas",)), ports)
+    assert (made.base, made.python, made.os_packages) == (before.base, before.python, before.os_packages)
+    assert (bases.asked, os_packages.asked) == ([], [])
+
+
+def test_an_interpreter_archive_that_the_spec_names_comes_before_that_of_the_lock() -> None:
+    spec = replace(SPEC, base="debian-new")
+    before = lock(CATALOG, spec, lock_ports())
+    other = replace(before, python=replace(before.python, sha256="0" * 64))
+    named = replace(spec, sources=Sources(python_archives=("python.tar.gz",)))
+    assert lock(CATALOG, named, replace(lock_ports(), kept=other)).python == before.python
+
+
+@pytest.mark.parametrize("change", [{"apt": ("git", "vim")}, {"allow": ("/usr/bin/su",)}, {"base": ""}])
+def test_what_decides_the_base_decides_whether_it_is_kept(change: dict[str, Any]) -> None:
+    spec = replace(SPEC, base="debian-new", apt=("git",))
+    before = lock(CATALOG, spec, lock_ports())
+    gone = replace(before.base, digest=f"sha256:{'0' * 64}")
+    bases = FakeBases({"image-11.0": "is gone"})
+    ports = replace(lock_ports(bases=bases), kept=replace(before, base=gone))
+    made = lock(CATALOG, replace(spec, **change), ports)
+    assert made.base == before.base
+    assert "debian-new" in bases.asked
 
 
 def test_a_registry_image_that_needs_os_packages_is_refused_without_an_engine_before_any_registry_is_asked() -> None:

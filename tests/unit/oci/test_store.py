@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import CancelledError
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,17 +28,22 @@ def digest_of(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(folder=tmp_path / "store")
-
-
 @given(st.binary())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 def test_what_is_put_in_comes_out_under_its_digest(store: Store, content: bytes) -> None:
     digest = store.put(content)
     assert digest == digest_of(content)
     assert Store(folder=store.folder).read(digest) == content
+
+
+def test_a_cancelled_file_leaves_nothing(store: Store) -> None:
+    def cancel() -> None:
+        raise CancelledError
+
+    with pytest.raises(CancelledError):
+        replace(store, check=cancel).put(CONTENT)
+    assert not any(store.entries())
+    assert not any((store.folder / "parts").iterdir())
 
 
 def test_a_file_is_taken_as_it_is(store: Store, tmp_path: Path) -> None:
@@ -90,6 +97,21 @@ def test_a_download_goes_on_where_it_ended(store: Store) -> None:
     assert store.read(digest) == CONTENT
     with store.receiving(digest) as receiver:
         assert receiver is None
+
+
+def test_what_was_downloaded_is_counted_once(store: Store) -> None:
+    digest = digest_of(CONTENT)
+    with pytest.raises(ConnectionError), store.receiving(digest) as receiver:  # noqa: PT012  the block is what fails
+        assert receiver is not None
+        receiver.write(CONTENT[:1000])
+        raise ConnectionError
+    store.put(b"made here")
+    assert (store.received.take(), store.received.take()) == (1000, 0)
+    with store.receiving(digest) as receiver:
+        assert receiver is not None
+        receiver.restart()
+        receiver.write(CONTENT)
+    assert replace(store, check=lambda: None).received.take() == len(CONTENT)
 
 
 def test_a_wrong_beginning_is_thrown_away(store: Store) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from envbuilder.core.errors import UsageError
+from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.ports import NoLayerCache
 from envbuilder.image.layers.registry_cache import RegistryLayerCache
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.layer_caches import LAYER_CACHE_VARIABLE, caches_to_read, layer_cache
+from envbuilder.oci.images import ImageLayerPin, ImagePin, LayerFormat
+from envbuilder.wiring.layer_caches import LAYER_CACHE_VARIABLE, caches_to_read, holds_base, layer_cache
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
-from tests.fakes.catalogs import small_catalog
+from tests.fakes.catalogs import good_lock, small_catalog
 from tests.unit.cli.running import CommandLine
+from tests.unit.oci.registry.faulty import serving, sha256
 
 NAMED = Sources(layer_caches=("named.example/layers",))
 
@@ -48,3 +54,26 @@ def test_layers_are_mounted_from_where_the_image_is_pushed_in_the_same_run(envbu
     assert isinstance(cache, RegistryLayerCache)
     assert str(cache.write) == "a.example/x:latest"
     assert cache.mount_from == ("named.example/layers", "a.example/team/tf", "a.example/before")
+
+
+def with_base(digest: str, *, image: bool = True) -> Lock:
+    """A lock whose image has one layer: the tree of its base."""
+    lock = good_lock()
+    blob = Packed(digest=digest, size=4, diff_id=lock.base.digest).blob(LayerFormat.GZIP_SPLICED)
+    layer = ImageLayerPin(id="base", key=lock.base.digest, diff_id=lock.base.digest, blob=blob)
+    pin = ImagePin(format=LayerFormat.GZIP_SPLICED, manifest=digest, config=digest, layers=(layer,))
+    return replace(lock, image=pin if image else None)
+
+
+def test_the_base_of_a_lock_is_held_if_a_named_cache_has_the_layer_of_its_tree(envbuilder: CommandLine) -> None:
+    here = session(envbuilder)
+    held, other = with_base(sha256(b"tree")), with_base(sha256(b"another"))
+    with serving() as registry:
+        registry.blobs["layers", sha256(b"tree")] = b"tree"
+        named = Sources(layer_caches=(f"{registry.host}/layers",))
+        assert holds_base(here, named, held)
+        assert not holds_base(here, named, other)
+        assert not holds_base(here, named, with_base(sha256(b"tree"), image=False))
+        moved = replace(held, base=replace(held.base, digest=sha256(b"another")))
+        assert not holds_base(here, named, moved)
+    assert not holds_base(here, Sources(), held)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,13 +18,7 @@ from envbuilder.wiring.signing import sign_pushed
 from tests.fakes.catalogs import good_lock, small_catalog
 from tests.fakes.signing import made_key
 from tests.unit.cli.running import CommandLine
-from tests.unit.oci.registry.faulty import Registry, serving
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    with serving() as made:
-        yield made
+from tests.unit.oci.registry.faulty import Registry
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ NOTHING = ValidationRequest(
     python="",
     facts=(),
     engine=Engine.DOCKER,
+    runtime=None,
     tier=None,
     required=None,
     devices=(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from functools import cache
 
@@ -49,6 +50,19 @@ def compiled_only() -> Environment:
     """A row whose kernels are PTX of a version that a driver of CUDA 11.8 knows."""
     family = KernelFamily(name="cuda", machine=(), ptx=(Release("8.0"),), isa=Release("7.8"))
     return replace(with_code(named(GPU_ROW)[0], family), id="tf-ptx")
+
+
+def test_on_a_narrow_terminal_the_generations_are_shown_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = shown()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = shown()
+    assert max(map(len, narrow)) <= 60
+    headers = [line.split() for line in narrow if line.startswith("ENVIRONMENT")]
+    assert len(headers) > 1
+    assert [each for header in headers for each in header[1:]] == wide[1].split()[1:]
+    marks = [line.split() for line in narrow if line.startswith(GPU_ROW) and "driver" not in line][: len(headers)]
+    assert [each for line in marks for each in line[1:]] == next(line for line in wide if GPU_ROW in line).split()[1:]
 
 
 def test_several_rows_are_a_line_each_under_their_generations() -> None:

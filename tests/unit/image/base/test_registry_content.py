@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -19,17 +18,11 @@ from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store
 from tests.unit.oci.layout.images import file, folder, image
-from tests.unit.oci.registry.faulty import Registry, serving
+from tests.unit.oci.registry.faulty import Registry
 
 
 def no_sandbox() -> Sandbox:
     raise AssertionError("nothing of a base is run")
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    with serving() as made:
-        yield made
 
 
 @pytest.fixture

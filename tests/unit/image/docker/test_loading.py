@@ -7,7 +7,6 @@ import json
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -77,11 +76,6 @@ class Daemon:
 
     def blobs(self, load: int) -> set[str]:
         return {name.replace("blobs/sha256/", "sha256:") for name in self.received[load] if name.startswith("blobs/")}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(folder=tmp_path / "store")
 
 
 @pytest.fixture

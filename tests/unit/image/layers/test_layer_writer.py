@@ -38,11 +38,6 @@ CONTENTS = {
 }
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(folder=tmp_path / "store")
-
-
 def entries_of(path: Path) -> list[Entry]:
     return completed(installed(open_wheel(path, path.name), PREFIX))
 

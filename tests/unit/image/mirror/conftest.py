@@ -11,20 +11,9 @@ from envbuilder.core.http.retries import Pacing
 from envbuilder.image.mirror.file_mirror import RegistryMirror
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.store import Store
-from tests.unit.oci.registry.faulty import Registry, serving
+from tests.unit.oci.registry.faulty import Registry
 
 NAME = "team/tf"
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    with serving() as made:
-        yield made
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(folder=tmp_path / "store")
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ def test_the_key_of_the_interpreter_is_that_of_all_it_runs_on() -> None:
 
 
 def test_the_keys_are_pinned() -> None:
-    assert keys(LOCK)["own"] == "sha256:2b385b3aa4b6ec73349832a2e61c310fe8f78c1569f6b3c0633c10c0694f5197"
+    assert keys(LOCK)["own"] == "sha256:47a54c8d5624f20dfe12d6672072dcb9aad68c41fc4b1da944cd257197d336bb"
     assert keys(LOCK)["packages"] == "sha256:b1bd461c0761aa0fb15207c8d6c4436d908a7b26566e9a08e14eacde91827df8"
 
 

@@ -52,11 +52,6 @@ class Unpacking:
         part.rename(folder)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(folder=tmp_path / "store")
-
-
 CONFIG = {"Env": ["PATH=/opt", "A=1"], "WorkingDir": "/work", "User": "me", "Labels": {"l": "v"}, "Cmd": ["sh"]}
 
 

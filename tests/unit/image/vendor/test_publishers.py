@@ -69,11 +69,6 @@ def silent(_done: int, _all: int) -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(folder=tmp_path / "store")
-
-
-@pytest.fixture
 def server() -> Iterator[Server]:
     with publisher() as made:
         made.files[PIN.path] = CONTENT

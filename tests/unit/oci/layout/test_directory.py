@@ -15,12 +15,14 @@ import pytest
 from envbuilder.core.errors import UsageError, VerificationFailed
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.archive import write_archive
+from envbuilder.oci.layout.contents import blob_name
 from envbuilder.oci.layout.directory import write_layout
+from envbuilder.oci.layout.image_files import image_files
 from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.store import Store
 from tests.unit.oci.layout.images import file, image, tar_of
 
-Writer = Callable[[AssembledImage, Store, Path, tuple[str, ...]], object]
+Writer = Callable[..., object]
 both = pytest.mark.parametrize("write", [write_layout, write_archive], ids=["folder", "tar"])
 
 
@@ -56,7 +58,7 @@ def test_what_is_written_is_read_again(write: Writer, first: AssembledImage, sto
 @both
 def test_all_blobs_that_are_named_are_there(write: Writer, first: AssembledImage, store: Store, place: Path) -> None:
     """Also the empty configuration of what is attached."""
-    write(first, store, place, ())
+    write(first, store, place, (), attestations=True)
     if place.is_file():
         with tarfile.open(place) as tar:
             names = {name.removeprefix("blobs/sha256/") for name in tar.getnames()}
@@ -84,6 +86,27 @@ def test_a_name_must_be_one(write: Writer, first: AssembledImage, store: Store, 
     assert not place.exists()
 
 
+@both
+def test_the_index_holds_one_image_whatever_is_attached_and_however_it_is_called(
+    write: Writer, first: AssembledImage, store: Store, place: Path
+) -> None:
+    write(first, store, place, ("tf:latest", "tf:1"))
+    stored = image_files(place)
+    with stored.open("index.json") as stream:
+        (entry,) = json.load(stream)["manifests"]
+    assert entry["digest"] == first.manifest.descriptor.digest
+    assert entry["annotations"] == {"org.opencontainers.image.ref.name": "tf:latest"}
+    assert not any(stored.has(blob_name(manifest.descriptor.digest)) for manifest, _ in first.attached)
+
+
+def test_an_image_that_loses_its_name_leaves_the_layout(first: AssembledImage, store: Store, place: Path) -> None:
+    second = image(store, [file("c", b"3")])
+    write_layout(first, store, place, ("tf:latest", "tf:1"), attestations=True)
+    write_layout(first, store, place, ("tf:latest", "tf:1"))
+    write_layout(second, store, place, ("tf:latest", "tf:2"))
+    assert listed(place) == [("tf:latest", second.manifest.descriptor.digest)]
+
+
 def test_layers_are_links_to_the_store(first: AssembledImage, store: Store, place: Path) -> None:
     write_layout(first, store, place, ("tf:1",))
     digest = first.layers[0].blob.digest
@@ -92,22 +115,21 @@ def test_layers_are_links_to_the_store(first: AssembledImage, store: Store, plac
 
 def test_other_images_of_a_layout_stay(first: AssembledImage, store: Store, place: Path) -> None:
     second = image(store, [file("c", b"3")])
-    write_layout(first, store, place, ("one", "latest"))
-    write_layout(second, store, place, ("two", "latest"))
-    write_layout(second, store, place, ("two", "latest"))
+    write_layout(first, store, place, ("one",), attestations=True)
+    write_layout(second, store, place, ("two",))
+    write_layout(second, store, place, ("two",))
     digests = {"one": first.manifest.descriptor.digest, "two": second.manifest.descriptor.digest}
     attached = first.attached[0][0].descriptor.digest
     assert listed(place) == [
         ("one", digests["one"]),
         ("", attached),
         ("two", digests["two"]),
-        ("latest", digests["two"]),
     ]
     assert read_layout(place, "one").config == first.config
-    assert read_layout(place, "latest").config == second.config
+    assert read_layout(place, "two").config == second.config
     with pytest.raises(UsageError, match="holds 2 images") as caught:
         read_layout(place)
-    assert "latest, one, two" in caught.value.hint
+    assert "one, two" in caught.value.hint
     with pytest.raises(UsageError, match="holds 0 images called three"):
         read_layout(place, "three")
 
@@ -115,7 +137,7 @@ def test_other_images_of_a_layout_stay(first: AssembledImage, store: Store, plac
 def test_an_image_without_a_name_is_listed_once(first: AssembledImage, store: Store, place: Path) -> None:
     write_layout(first, store, place, ())
     write_layout(first, store, place, ())
-    assert [name for name, _ in listed(place)] == ["", ""]
+    assert listed(place) == [("", first.manifest.descriptor.digest)]
     assert read_layout(place).config == first.config
 
 

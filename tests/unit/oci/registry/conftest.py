@@ -24,7 +24,7 @@ from envbuilder.oci.images import (
 )
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.store import Store
-from tests.unit.oci.registry.faulty import Registry, serving
+from tests.unit.oci.registry.faulty import Registry
 
 LAYER_TYPE = LayerFormat.GZIP_SPLICED.media_type
 
@@ -48,17 +48,6 @@ class Time:
 @pytest.fixture
 def time() -> Time:
     return Time()
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    with serving() as made:
-        yield made
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(folder=tmp_path / "store")
 
 
 @pytest.fixture

@@ -87,6 +87,7 @@ class Registry(ThreadingHTTPServer):
         elsewhere: Address that blobs are redirected to.
         uploads_at: Address that uploads go to.
         smallest_piece: Told as `OCI-Chunk-Min-Length`; 0 for not.
+        left: Set when a client has left in the middle of a request.
     """
 
     daemon_threads = True
@@ -112,6 +113,7 @@ class Registry(ThreadingHTTPServer):
         self.elsewhere = ""
         self.uploads_at = ""
         self.smallest_piece = 0
+        self.left = threading.Event()
         self.bugs: list[object] = []
         self.lock = threading.Lock()
 
@@ -255,12 +257,22 @@ class Handler(BaseHTTPRequestHandler):
         stop = self.fault.reset_after
         while left:
             room = left if stop < 0 else min(left, stop)
-            data = self.rfile.read(min(room, 65536))
+            data = self.data(min(room, 65536))
             upload.content += data
             left -= len(data)
             stop = stop - len(data) if stop >= 0 else stop
             if stop == 0:
                 self.reset()
+
+    def data(self, most: int) -> bytes:
+        """The next bytes of a body."""
+        data = b""
+        with suppress(ConnectionResetError):
+            data = self.rfile.read(most)
+        if not data:
+            self.server.left.set()
+            raise ConnectionResetError
+        return data
 
     def reset(self) -> None:
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

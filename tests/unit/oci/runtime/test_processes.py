@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from envbuilder.core.errors import ToolFailed
+from envbuilder.oci.runtime.cancellation import CancellableSandbox, EventCancellation
 from envbuilder.oci.runtime.limits import result_of
 from envbuilder.oci.runtime.processes import KILLED, Ended, wait_for
 from envbuilder.oci.runtime.sandbox import Limits, Task
+from envbuilder.oci.runtime.unconfined import Unconfined
 
 MIB = 1 << 20
 
@@ -54,3 +60,38 @@ def test_the_error_names_command_and_limit(tmp_path: Path) -> None:
     task = Task(tree=tmp_path, command=("/bin/x",), limits=Limits(output=3 * MIB))
     with pytest.raises(ToolFailed, match="/bin/x wrote more than 3 MiB"):
         result_of(Ended(status=KILLED, stdout=b"", stderr=b"", timed_out=False, flooded=True), task)
+
+
+@pytest.fixture
+def cancellation() -> Iterator[EventCancellation]:
+    with closing(EventCancellation()) as made:
+        yield made
+
+
+def test_a_cancelled_process_is_killed_with_its_children(cancellation: EventCancellation) -> None:
+    seen = bytearray()
+
+    def hear(_number: int, piece: bytes) -> None:
+        seen.extend(piece)
+        if seen.count(b"\n") == 2:
+            cancellation.cancel()
+
+    with pytest.raises(CancelledError):
+        shell("sleep 1000 & echo $!; echo $$; exec sleep 1000", output=hear, cancellation=cancellation)
+    for pid in map(int, seen.split()):
+        # A killed child that nobody has waited for is a zombie of the process that adopted it.
+        assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+
+
+def test_what_begins_after_the_cancellation_ends_at_once(cancellation: EventCancellation, tmp_path: Path) -> None:
+    cancellation.cancel()
+    sandbox = CancellableSandbox(sandbox=Unconfined(work=tmp_path / "work"), cancellation=cancellation)
+    task = Task(tree=Path("/"), command=("/bin/sleep", "1000"), env=(("PATH", os.defpath),))
+    with pytest.raises(CancelledError):
+        sandbox.run(task)
+    assert not any((tmp_path / "work").iterdir())
+
+
+def test_a_process_that_is_not_cancelled_ends_as_usual(cancellation: EventCancellation) -> None:
+    assert shell("echo yes", cancellation=cancellation).stdout == b"yes\n"
+    cancellation.check()

@@ -1,0 +1,74 @@
+"""`envbuilder export FORMAT ENV|LOCK`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.completion import environments
+from envbuilder.cli.context import command_settings
+from envbuilder.cli.options import source_options
+from envbuilder.cli.output.printing import notice
+from envbuilder.core.errors import UsageError
+from envbuilder.core.files import write_text
+from envbuilder.core.references import ImageRef, repository_of
+from envbuilder.image.export.formats import ExportFormat, exported
+from envbuilder.lock.spec_values import Sources
+from envbuilder.wiring.image_names import checked_reference
+from envbuilder.wiring.locks import known_lock
+from envbuilder.wiring.session import Session
+
+
+@click.command("export")
+@click.argument("form", metavar="FORMAT", type=click.Choice([each.value for each in ExportFormat]))
+@click.argument("target", metavar="[ENV|LOCK]", required=False, shell_complete=environments)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option(
+    "--image",
+    metavar="IMAGE",
+    help="Image that `compose` and `devcontainer` start. Default: that of `envbuilder build`.",
+)
+@click.option(
+    "--packages",
+    metavar="DIR",
+    default="packages",
+    show_default=True,
+    help="Directory with the files of `pylock`, as `fetch` writes it, relative to the pylock.toml.",
+)
+@source_options
+def command(  # noqa: PLR0913  one parameter for each option
+    form: str,
+    target: str | None,
+    output: Path | None,
+    image: str | None,
+    packages: str,
+    sources: Sources,
+    *,
+    force: bool,
+) -> None:
+    """Write a lock as a file of another tool.
+
+    \b
+    requirements   requirements.txt with hashes, for pip and uv
+    pylock         pylock.toml (PEP 751) for files that `fetch` collected
+    conda          environment.yml for conda and mamba
+    compose        compose.yaml for Docker Compose
+    devcontainer   devcontainer.json for editors
+    """  # noqa: D301  click wants the control character itself: it keeps the lines apart
+    here = command_settings()
+    session = Session(here, load_catalog(here.matrices), notice)
+    lock, _ = known_lock(session, target, sources)
+    reference = checked_reference(image) if image else f"{repository_of(lock.name or lock.environment)}:latest"
+    text = exported(lock, ExportFormat(form), ImageRef.parse(reference), packages.rstrip("/"))
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    if output.exists() and not force:
+        raise UsageError(f"{output} already exists", hint="choose another file with -o, or overwrite it with --force")
+    write_text(output, text)
+    click.echo(f"wrote {output}")

@@ -1,0 +1,172 @@
+"""Output of `adopt`: text, the document of `--json`, and the comments of the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from envbuilder.cli.output.printing import folded, heading
+from envbuilder.core.names import requirement_name
+from envbuilder.core.versions import Release
+from envbuilder.lock.adopt import Adoption, GivenUp
+from envbuilder.lock.project.clues import Clue, ClueKind
+
+_TITLES = {
+    ClueKind.TENSORFLOW: "TensorFlow",
+    ClueKind.KERAS: "Keras",
+    ClueKind.PYTHON: "Python",
+    ClueKind.CUDA: "CUDA",
+    ClueKind.CUDNN: "cuDNN",
+}
+_MOST_NAMES = 5
+
+
+def adoption_text(adoption: Adoption, columns: int) -> str:
+    """Return what was found in a project, its environment, and what had to change.
+
+    Args:
+        adoption: The result.
+        columns: Width of a line.
+    """
+    return "\n".join(folded(line, columns) if line else "" for line in _lines(adoption))
+
+
+def _lines(adoption: Adoption) -> Iterator[str]:
+    day = f"; last change {adoption.last_change}" if adoption.last_change else ""
+    yield f"read {len(adoption.files)} files{day}"
+    yield from _section("What the project says", _found_lines(adoption))
+    yield ""
+    yield heading(_headline(adoption))
+    yield from _environment_lines(adoption)
+    yield from _section("Changed packages", (_change_line(adoption, change.before) for change in adoption.changes))
+    unused = (f"  {each.line} {each.line.text}: {each.reason}" for each in adoption.found.unused)
+    yield from _section("Not taken over", unused)
+
+
+def _section(title: str, lines: Iterator[str]) -> Iterator[str]:
+    found = list(lines)
+    if found:
+        yield ""
+        yield heading(title)
+        yield from found
+
+
+def _found_lines(adoption: Adoption) -> Iterator[str]:
+    found = adoption.found
+    for kind, clue in found.versions.items():
+        yield f"  {_TITLES[kind]} {clue.value or '(any version)'}   {_origin(clue)}"
+    if found.releases and not found.range_of(ClueKind.TENSORFLOW):
+        yield f"  TensorFlow {found.releases[0]} to {found.releases[-1]}   have all names that the code uses"
+    yield f"  device: {found.device.value}"
+    for clue in (*found.packages, *found.os_packages, *found.variables):
+        yield f"  {clue.value}   {_origin(clue)}"
+
+
+def _origin(clue: Clue) -> str:
+    return f"{clue.line} ({clue.confidence.name.lower()})"
+
+
+def _headline(adoption: Adoption) -> str:
+    advice = adoption.choice.advice
+    if advice is None:
+        return "No environment fits. The nearest ones and what to change"
+    contents = f"TensorFlow {advice.tensorflow}, Python {advice.python}, proven: {advice.proven}"
+    return f"Environment {advice.environment}: {contents}"
+
+
+def _environment_lines(adoption: Adoption) -> Iterator[str]:
+    choice = adoption.choice
+    for each in choice.given_up:
+        yield f"  changed: {_given_up(each)}"
+    if choice.advice:
+        yield from _missing_lines(adoption, Release(".".join(map(str, choice.advice.tensorflow.release[:2]))))
+    for nearest in choice.nearest[:3] if not choice.advice else ():
+        changes = "; ".join(change.text for change in nearest.changes) or "another Python"
+        yield f"  {nearest.environment}: {changes}"
+
+
+def _given_up(each: GivenUp) -> str:
+    return f"{each.instead} instead of {_TITLES[each.clue.kind]} {each.clue.value} ({each.clue.line})"
+
+
+def _missing_lines(adoption: Adoption, release: Release) -> Iterator[str]:
+    """Yield the names of TensorFlow that the code uses and the release lacks."""
+    missing = adoption.found.missing.get(release, ())
+    for clue in missing[:_MOST_NAMES]:
+        yield f"  warning: TensorFlow {release} has no {clue.value}, which {clue.line} uses"
+    if len(missing) > _MOST_NAMES:
+        yield f"  warning: and {len(missing) - _MOST_NAMES} more names"
+    having = adoption.found.releases
+    if missing and having:
+        yield f"  TensorFlow {having[0]} to {having[-1]} have all names that the code uses"
+
+
+def _change_line(adoption: Adoption, before: str) -> str:
+    change = next(each for each in adoption.changes if each.before == before)
+    return f"  {before}: {f'now {change.after}' if change.after else 'left out'}; {change.reason}"
+
+
+def notes(adoption: Adoption) -> Mapping[str, str]:
+    """Return the comments of the spec: the lines of the project that its fields come from, by field or value."""
+    found = adoption.found
+    by_package = {requirement_name(clue.value): str(clue.line) for clue in found.packages}
+    keras = found.versions.get(ClueKind.KERAS)
+    if keras:
+        by_package["keras"] = str(keras.line)
+    packages = adoption.spec.packages if adoption.spec else ()
+    framework = found.versions.get(ClueKind.TENSORFLOW)
+    python = found.versions.get(ClueKind.PYTHON)
+    return {
+        **{package: by_package[name] for package in packages if (name := requirement_name(package)) in by_package},
+        **{clue.value: str(clue.line) for clue in found.os_packages},
+        **{clue.value.partition("=")[0]: str(clue.line) for clue in found.variables},
+        **({"environment": str(framework.line), "tensorflow": str(framework.line)} if framework else {}),
+        **({"python": str(python.line)} if python else {}),
+        **({"cutoff": "last change of the project"} if adoption.last_change else {}),
+    }
+
+
+def adoption_document(adoption: Adoption, written: Path | None) -> dict[str, object]:
+    """Return the document of `--json`.
+
+    Args:
+        adoption: The result.
+        written: The spec that was written; None for none.
+    """
+    found, choice, spec = adoption.found, adoption.choice, adoption.spec
+    return {
+        "schema": 1,
+        "files": list(adoption.files),
+        "last_change": str(adoption.last_change) if adoption.last_change else None,
+        "clues": [
+            _clue(clue) for clue in (*found.versions.values(), *found.packages, *found.os_packages, *found.variables)
+        ],
+        "device": found.device.value,
+        "releases": [str(release) for release in found.releases],
+        "environment": choice.advice.environment if choice.advice else None,
+        "given_up": [{**_clue(each.clue), "instead": each.instead} for each in choice.given_up],
+        "nearest": [
+            {"environment": each.environment, "changes": [change.text for change in each.changes]}
+            for each in choice.nearest
+        ],
+        "packages": list(spec.packages) if spec else [],
+        "source_builds": list(spec.source_builds) if spec else [],
+        "changes": [
+            {"before": each.before, "after": each.after or None, "reason": each.reason} for each in adoption.changes
+        ],
+        "unused": [
+            {"file": each.line.file, "line": each.line.number, "text": each.line.text, "reason": each.reason}
+            for each in found.unused
+        ],
+        "spec": str(written) if written else None,
+    }
+
+
+def _clue(clue: Clue) -> dict[str, object]:
+    return {
+        "kind": clue.kind.value,
+        "value": clue.value,
+        "file": clue.line.file,
+        "line": clue.line.number,
+        "confidence": clue.confidence.name.lower(),
+    }

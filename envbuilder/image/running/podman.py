@@ -1,0 +1,154 @@
+"""Commands in images by podman: its own images, OCI layouts and archives, registries."""
+
+from __future__ import annotations
+
+import math
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from envbuilder.core.errors import EngineError, UsageError
+from envbuilder.core.json_fields import parsed, record, records, text, texts
+from envbuilder.image.builds import EngineInfo, ImageInfo
+from envbuilder.image.running.node_runtimes import SQUASHES, Program, is_in_registry, source_of, written
+from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+
+ALL_GPUS = "nvidia.com/gpu=all"
+_CDI_KIND = "nvidia.com/gpu"
+_CDI = ("etc/cdi", "var/run/cdi")
+_FAILED = 125
+"""Exit status for errors of podman itself: https://docs.podman.io/en/latest/markdown/podman-run.1.html#exit-status"""
+_SECONDS_TO_REMOVE = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodmanRunner:
+    """The installed podman, as root or rootless.
+
+    Attributes:
+        program: The program.
+        work: For files of a run.
+        root: Root directory of this host.
+        ids: Id of each image that was found.
+    """
+
+    program: Program
+    work: Path
+    root: Path = Path("/")
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def info(self) -> EngineInfo:
+        """Return its properties; it has GPUs where a CDI specification describes those of NVIDIA."""
+        specifications = (file for place in _CDI for file in sorted((self.root / place).glob("*")) if file.is_file())
+        gpus = any(_CDI_KIND in file.read_text(encoding="utf-8", errors="replace") for file in specifications)
+        return EngineInfo(name="podman", version="", api="", storage="", gpus=gpus, sessionless_buildkit=False)
+
+    def image(self, reference: str) -> ImageInfo | None:
+        """Return an image; those in files and registries are copied to podman's storage.
+
+        Raises:
+            UsageError: It is a file that podman does not read.
+            EngineError: podman cannot read or pull it.
+        """
+        if reference.endswith(SQUASHES):
+            raise UsageError(
+                f"podman does not run {reference}", hint="use --runtime apptainer, or write an OCI layout: build -o DIR"
+            )
+        source = source_of(reference)
+        if source != reference or is_in_registry(reference):
+            self.ids[reference] = self._pulled(source, reference)
+        shown = self._call("image", "inspect", self.ids.get(reference, reference))
+        if shown.status:
+            return None
+        found = next(iter(records(parsed(shown.stdout))), {})
+        self.ids[reference] = text(found, "Id")
+        labels = ((name, value) for name, value in record(found, "Labels").items() if isinstance(value, str))
+        return ImageInfo(
+            id=f"sha256:{text(found, 'Id')}",
+            tags=tuple(sorted(texts(found, "RepoTags"))),
+            digests=tuple(sorted(texts(found, "RepoDigests"))),
+            diff_ids=texts(found, "RootFS", "Layers"),
+            labels=tuple(sorted(labels)),
+            size=0,
+        )
+
+    def run(self, request: RunRequest) -> RunResult:
+        """Run a command in an image.
+
+        Raises:
+            UsageError: It requests GPUs, and no CDI specification describes them.
+            EngineError: There is no such image, or podman cannot start it.
+            ToolFailed: podman cannot be started.
+        """
+        result = self._run(request)
+        if result.status == _FAILED:
+            raise EngineError(f"podman cannot run {request.image}: {_last_line(result)}")
+        return result
+
+    def follow(self, request: RunRequest, output: Output) -> int:
+        """Run a command in an image to its end, and pass on its output as it is written; errors as in `run`."""
+        return self._run(replace(request, timeout=math.inf), output).status
+
+    def _run(self, request: RunRequest, output: Output | None = None) -> RunResult:
+        if (request.gpus or request.devices) and not self.info().gpus:
+            raise UsageError(
+                f"no GPUs for podman: no file in /{_CDI[0]} or /{_CDI[1]} describes {_CDI_KIND}",
+                hint="nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml; without GPUs: --no-gpus, or --tier cpu",
+            )
+        if request.image not in self.ids and self.image(request.image) is None:
+            raise EngineError(f"podman has no image {request.image}", hint="envbuilder build ENV -o DIR, then run DIR")
+        name = f"envbuilder-{uuid.uuid4().hex}"
+        remove = partial(self._call, "rm", "--force", name, timeout=_SECONDS_TO_REMOVE)
+        self.work.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=self.work, prefix="podman-") as folder:
+            Path(folder).chmod(0o755)
+            mounts = (*request.mounts, *written(request.files, Path(folder)))
+            volumes = (*_volumes(mounts, ":ro"), *_volumes(request.shared, ""))
+            options = ("--rm", "--name", name, "--pull", "never", "--entrypoint", "", *_options(request), *volumes)
+            arguments = ("run", *options, self.ids[request.image], *request.command)
+            return self.program.call(arguments, timeout=request.timeout, output=output, kill=lambda: _ignore(remove()))
+
+    def _pulled(self, source: str, reference: str) -> str:
+        pulled = self._call("pull", "--quiet", source)
+        if pulled.status:
+            raise EngineError(f"podman cannot read {reference}: {_last_line(pulled)}")
+        return pulled.stdout.decode().strip()
+
+    def _call(self, *arguments: str, timeout: float = math.inf) -> RunResult:
+        return self.program.call(arguments, timeout=timeout)
+
+
+def _ignore(_result: RunResult) -> None:
+    """Ignore the result: a container that has ended is removed already."""
+
+
+def _options(request: RunRequest) -> Iterator[str]:
+    for device in request.devices or ((ALL_GPUS,) if request.gpus else ()):
+        yield from ("--device", device)
+    if request.gpus or request.shared or request.files:
+        # SELinux would deny devices of the driver and directories of the host.
+        yield from ("--security-opt", "label=disable")
+    if request.network != "default":
+        yield from ("--network", request.network)
+    if request.user:
+        yield from ("--user", request.user)
+    elif request.shared and os.geteuid():
+        # Otherwise the user of the image is another one on this host, who may not write to the mounted directories.
+        yield from ("--userns", "keep-id", "--user", f"{os.geteuid()}:{os.getegid()}")
+    if request.folder:
+        yield from ("--workdir", request.folder)
+    for name, value in request.env:
+        yield from ("--env", f"{name}={value}")
+
+
+def _volumes(mounts: tuple[tuple[str, str], ...], mode: str) -> Iterator[str]:
+    for source, target in mounts:
+        yield from ("--volume", f"{source}:{target}{mode}")
+
+
+def _last_line(result: RunResult) -> str:
+    return (result.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]

@@ -1,0 +1,317 @@
+"""The environment and the spec for a project, from what its files say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import combinations
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from envbuilder.catalog.advise.advice import Advice, Query, RequestedRange, Topic, requested_range
+from envbuilder.catalog.advise.recommend import PRICES, advise
+from envbuilder.catalog.environments import Catalog
+from envbuilder.catalog.selection import find
+from envbuilder.core.errors import ResolutionFailed
+from envbuilder.core.names import requirement_name
+from envbuilder.core.versions import Release
+from envbuilder.lock.project.clues import Clue, ClueKind
+from envbuilder.lock.project.conclusions import Conclusions, Device
+from envbuilder.lock.spec_values import Spec
+
+_TOPICS = {
+    Topic.PATCH: ClueKind.TENSORFLOW,
+    Topic.PYTHON: ClueKind.PYTHON,
+    Topic.KERAS: ClueKind.KERAS,
+    Topic.CUDA: ClueKind.CUDA,
+    Topic.CUDNN: ClueKind.CUDNN,
+}
+"""What may be given up so that an environment fits, and the clue that asked for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp:
+    """A condition of the project that the environment does not meet.
+
+    Attributes:
+        clue: The condition.
+        instead: What the environment has.
+    """
+
+    clue: Clue
+    instead: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentChoice:
+    """The environment for a project.
+
+    Attributes:
+        advice: The environment; None if none fits.
+        given_up: Conditions that had to be given up for it.
+        nearest: If none fits: the environments that need the fewest changes, with these changes.
+    """
+
+    advice: Advice | None
+    given_up: tuple[GivenUp, ...] = ()
+    nearest: tuple[Advice, ...] = ()
+
+
+def choose_environment(catalog: Catalog, found: Conclusions, machine: Query) -> EnvironmentChoice:
+    """Return the environment that fits with the cheapest changes to the conditions of the project.
+
+    Args:
+        catalog: The environments.
+        found: What the project needs.
+        machine: The machines, and whether a CPU environment is wanted; other conditions are those of the project.
+    """
+    for topics in _changes(found):
+        recommendation = advise(catalog, _query(found, machine, frozenset(topics)))
+        fitting = [each for each in recommendation.fitting if Topic.PYTHON in topics or _has_python(found, each)]
+        if fitting:
+            return EnvironmentChoice(advice=fitting[0], given_up=tuple(_given_up(found, topics, fitting[0])))
+    nearest = advise(catalog, _query(found, machine, frozenset()))
+    return EnvironmentChoice(advice=None, nearest=(*nearest.fitting, *nearest.nearest))
+
+
+def _changes(found: Conclusions) -> list[tuple[Topic, ...]]:
+    """Return the sets of conditions to give up, cheapest first."""
+    possible = [topic for topic, kind in _TOPICS.items() if found.range_of(kind)]
+    sets = [each for count in range(len(possible) + 1) for each in combinations(possible, count)]
+    return sorted(sets, key=lambda topics: sum(PRICES[topic] for topic in topics))
+
+
+def _query(found: Conclusions, machine: Query, given_up: frozenset[Topic]) -> Query:
+    def wanted(kind: ClueKind, topic: Topic, what: str) -> RequestedRange | None:
+        text = found.range_of(kind)
+        return requested_range(text, what) if text and topic not in given_up else None
+
+    return replace(
+        machine,
+        tensorflow=_tensorflow(found, is_patch_free=Topic.PATCH in given_up),
+        keras=wanted(ClueKind.KERAS, Topic.KERAS, "Keras"),
+        cuda=wanted(ClueKind.CUDA, Topic.CUDA, "CUDA"),
+        cudnn=wanted(ClueKind.CUDNN, Topic.CUDNN, "cuDNN"),
+        python=None if Topic.PYTHON in given_up else exact_python(found.range_of(ClueKind.PYTHON)),
+        cpu=machine.cpu or (found.device is Device.CPU and not machine.has_gpus),
+    )
+
+
+def _tensorflow(found: Conclusions, *, is_patch_free: bool) -> RequestedRange | None:
+    """Return the releases of TensorFlow that the project states and, of several, those with all names that it uses."""
+    text = found.range_of(ClueKind.TENSORFLOW)
+    if text and is_patch_free:
+        text = ",".join(any_patch(str(part)) for part in SpecifierSet(text))
+    stated = SpecifierSet(text)
+    every = [release for release in (*found.releases, *found.missing) if _has_minor(stated, release)]
+    having = [release for release in found.releases if release in every]
+    if having and len(every) > 1:
+        last = having[-1]
+        text = ",".join(filter(None, (text, f">={having[0]}", f"<{last.parts[0]}.{last.parts[1] + 1}")))
+    return requested_range(text, "TensorFlow") if text else None
+
+
+def _has_minor(stated: SpecifierSet, release: Release) -> bool:
+    return any(stated.contains(f"{release}.{patch}") for patch in range(20))
+
+
+def any_patch(part: str) -> str:
+    """Return an exact version as all patch releases of its minor release; other conditions unchanged.
+
+    Example:
+        >>> any_patch("==1.4.0"), any_patch(">=2.0"), any_patch("==2.4.*")
+        ('==1.4.*', '>=2.0', '==2.4.*')
+    """
+    version = part.removeprefix("==").removesuffix(".*")
+    if version == part or not part.startswith("=="):
+        return part
+    return f"=={'.'.join(version.split('.')[:2])}.*"
+
+
+def exact_python(text: str) -> Release | None:
+    """Return the interpreter that a range selects by its major and minor number; None for a wider range.
+
+    Example:
+        >>> str(exact_python("==3.6.8")), exact_python(">=3.6"), str(exact_python("==2.7.*"))
+        ('3.6', None, '2.7')
+    """
+    parts = list(SpecifierSet(text))
+    numbers = parts[0].version.removesuffix(".*").split(".") if len(parts) == 1 else []
+    if len(numbers) < 2 or parts[0].operator not in {"==", "==="}:
+        return None
+    return Release(".".join(numbers[:2]))
+
+
+def _has_python(found: Conclusions, advice: Advice) -> bool:
+    wanted = SpecifierSet(found.range_of(ClueKind.PYTHON))
+    # Ranges such as >=3.6.1 are about patch releases; an environment has the last one of its series.
+    return any(f"{advice.python.series}.{patch}" in wanted for patch in (0, 99))
+
+
+def _given_up(found: Conclusions, topics: Sequence[Topic], advice: Advice) -> Iterator[GivenUp]:
+    has = {
+        Topic.PATCH: f"TensorFlow {advice.tensorflow}",
+        Topic.PYTHON: f"Python {advice.python.series}",
+        Topic.KERAS: "no standalone Keras of these versions",
+        Topic.CUDA: f"CUDA {advice.cuda}" if advice.cuda else "no CUDA",
+        Topic.CUDNN: f"cuDNN {advice.cudnn}" if advice.cudnn else "no cuDNN",
+    }
+    for topic in topics:
+        yield GivenUp(clue=found.versions[_TOPICS[topic]], instead=has[topic])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageChange:
+    """A package of the project that could not be taken over as it is.
+
+    Attributes:
+        before: Requirement of the project.
+        after: Requirement of the spec; empty if the package is left out.
+        reason: Why.
+    """
+
+    before: str
+    after: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adoption:
+    """What was concluded from a project.
+
+    Attributes:
+        files: Files that were read.
+        last_change: Day of its last commit; None if unknown.
+        found: What it says.
+        choice: Its environment.
+        spec: Its spec; None if no environment fits.
+        changes: Packages that could not be taken over as they are.
+    """
+
+    files: tuple[str, ...]
+    last_change: date | None
+    found: Conclusions
+    choice: EnvironmentChoice
+    spec: Spec | None = None
+    changes: tuple[PackageChange, ...] = ()
+
+
+def spec_of(catalog: Catalog, found: Conclusions, advice: Advice, day: date | None) -> Spec:
+    """Return the spec of a project, with all its packages as they are.
+
+    Args:
+        catalog: The environments.
+        found: What the project needs.
+        advice: Its environment.
+        day: Day of the last change of the project; the packages are those of that day if the environment's are older.
+    """
+    row = find(catalog, advice.environment)
+    python = advice.python
+    markers = {"python_version": python.series, "python_full_version": f"{python.series}.0"}
+    packages = [clue for clue in found.packages if _applies(clue, markers)]
+    standalone = _standalone_keras(catalog, found, advice)
+    return Spec(
+        environment=row.id,
+        tensorflow=None if advice.is_own_release else advice.tensorflow,
+        python=None if python.series == row.default_python.series else Release(python.series),
+        packages=tuple(sorted({*(clue.value for clue in packages), *standalone})),
+        apt=tuple(sorted({clue.value for clue in found.os_packages})),
+        env=tuple(sorted(dict(_pair(clue.value) for clue in found.variables).items())),
+        cutoff=day if day and day > row.cutoff else None,
+    )
+
+
+def _standalone_keras(catalog: Catalog, found: Conclusions, advice: Advice) -> tuple[str, ...]:
+    """Return the requirement of standalone Keras: the newest that is known to work, within the range of the project."""
+    clue = found.versions.get(ClueKind.KERAS)
+    if clue is None:
+        return ()
+    works = catalog.keras.newest(advice.tensorflow, SpecifierSet(clue.value))
+    return (f"keras=={works[0]}" if works else f"keras{clue.value}",)
+
+
+def _applies(clue: Clue, markers: dict[str, str]) -> bool:
+    marker = Requirement(f"x; {clue.marker}").marker if clue.marker else None
+    return marker is None or marker.evaluate(markers)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    return name, value
+
+
+def resolvable(spec: Spec, resolve: Callable[[Spec], object]) -> tuple[Spec, tuple[PackageChange, ...]]:
+    """Return a spec whose packages can be resolved together, and what had to be changed for it.
+
+    All packages are tried at once, and groups of them are halved until those that do not fit are found. Such a package
+    is built from source if that helps, else it may have any version, else it is left out.
+
+    Args:
+        spec: The spec.
+        resolve: Resolves a spec; raises ResolutionFailed.
+    """
+    changes: list[PackageChange] = []
+    accepted = replace(spec, packages=())
+
+    def fits(candidate: Spec) -> ResolutionFailed | None:
+        try:
+            resolve(candidate)
+        except ResolutionFailed as error:
+            return error
+        return None
+
+    def add(group: tuple[str, ...]) -> None:
+        nonlocal accepted
+        whole = _with(accepted, group)
+        problem = fits(whole) if group else None
+        if problem is None:
+            accepted = whole
+        elif len(group) > 1:
+            half = len(group) // 2
+            add(group[:half])
+            add(group[half:])
+        else:
+            accepted, change = _changed(accepted, group[0], problem, fits)
+            changes.append(change)
+
+    add(spec.packages)
+    return accepted, tuple(changes)
+
+
+def _changed(
+    accepted: Spec, package: str, problem: ResolutionFailed, fits: Callable[[Spec], ResolutionFailed | None]
+) -> tuple[Spec, PackageChange]:
+    """Return the spec with the mildest change of a package that can be resolved.
+
+    Another version that has a wheel comes before the same version built from source, since an image has no compiler.
+    """
+    reason = _reason(problem)
+    name = requirement_name(package)
+    loose = _any_version(package)
+    for requirement, is_built in ((loose, False), (package, True), (loose, True)):
+        candidate = _with(accepted, (requirement,))
+        if is_built:
+            candidate = replace(candidate, source_builds=tuple(sorted({*candidate.source_builds, name})))
+        if (requirement != package or is_built) and fits(candidate) is None:
+            after = f"{requirement}, built from source" if is_built else requirement
+            return candidate, PackageChange(before=package, after=after, reason=reason)
+    return accepted, PackageChange(before=package, after="", reason=reason)
+
+
+def _reason(problem: ResolutionFailed) -> str:
+    """Return what a failed resolution says, in one line: the first sentence of the resolver's explanation."""
+    text = " ".join(problem.message.split())
+    _, because, explanation = text.partition("Because ")
+    return explanation.split(", we can conclude")[0] if because else text
+
+
+def _any_version(package: str) -> str:
+    found = Requirement(package)
+    extras = f"[{','.join(sorted(found.extras))}]" if found.extras else ""
+    return f"{found.name}{extras}"
+
+
+def _with(spec: Spec, packages: tuple[str, ...]) -> Spec:
+    return replace(spec, packages=tuple(sorted({*spec.packages, *packages})))

@@ -1,0 +1,164 @@
+"""Dockerfiles: the base, installed packages, variables, the working directory and the command of the last stage."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import pairwise
+
+from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedLine, requirement_clues
+from envbuilder.lock.project.requirements_files import joined_lines, requirements_readings
+
+_FROM = re.compile(r"(?:--platform=\S+\s+)?(\S+)(?:\s+as\s+\S+)?", re.IGNORECASE)
+_TENSORFLOW_IMAGE = re.compile(r"(?:.*/)?tensorflow/tensorflow:(\d+(?:\.\d+)+)?(\S*)")
+_CUDA_IMAGE = re.compile(r"(?:.*/)?nvidia/cuda:(\d+\.\d+)(?:[.\d]*)(?:-cudnn(\d+))?\S*")
+_PYTHON_IMAGE = re.compile(r"(?:.*/)?python:(\d+\.\d+)\S*")
+_APT = frozenset({"apt-get", "apt", "aptitude"})
+_VALUED = frozenset(
+    {"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--trusted-host", "-t", "--target"}
+)
+_OPERATORS = frozenset({"&&", "||", ";", "|", "(", ")", ">", ">>", "2>", "<", "&"})
+
+
+def dockerfile_readings(files: Mapping[str, str], name: str) -> Iterator[Reading]:
+    """Yield what a Dockerfile says.
+
+    Args:
+        files: Texts of the project by relative path; requirements files that are installed are read too.
+        name: Path of the Dockerfile.
+    """
+    readers: dict[str, Callable[[str, SourceLine], Iterator[Reading]]] = {
+        "FROM": _from,
+        "RUN": partial(_run, files),
+        "ENV": _env,
+        "WORKDIR": partial(_plain, ClueKind.WORKDIR),
+        "CMD": partial(_plain, ClueKind.COMMAND),
+        "ENTRYPOINT": partial(_plain, ClueKind.COMMAND),
+    }
+    for number, text in joined_lines(files[name]):
+        word, _, rest = text.partition(" ")
+        reader = readers.get(word.upper())
+        if reader:
+            yield from reader(rest.strip(), SourceLine(file=name, number=number, text=text))
+
+
+def _from(text: str, line: SourceLine) -> Iterator[Reading]:
+    found = _FROM.fullmatch(text)
+    image = found[1] if found else text
+    framework, cuda, python = (pattern.fullmatch(image) for pattern in (_TENSORFLOW_IMAGE, _CUDA_IMAGE, _PYTHON_IMAGE))
+    if framework:
+        yield from _of_tensorflow_image(framework[1] or "", framework[2], line)
+    elif cuda:
+        yield _implied(ClueKind.CUDA, f"=={cuda[1]}.*", line)
+        yield _implied(ClueKind.DEVICE, "gpu", line)
+        if cuda[2]:
+            yield _implied(ClueKind.CUDNN, f"=={cuda[2]}.*", line)
+    elif python:
+        yield _implied(ClueKind.PYTHON, f"=={python[1]}.*", line)
+    else:
+        yield UnusedLine(line=line, reason="is a base that says nothing about TensorFlow; the environment has its own")
+
+
+def _of_tensorflow_image(version: str, variant: str, line: SourceLine) -> Iterator[Reading]:
+    """Yield what a tag of TensorFlow's own images says.
+
+    Source: https://www.tensorflow.org/install/docker: `1.4.0-gpu-py3`, `2.4.1-gpu`, `latest-gpu-jupyter`.
+    """
+    yield _implied(ClueKind.TENSORFLOW, f"=={version}" if version else "", line)
+    yield _implied(ClueKind.DEVICE, "gpu" if "gpu" in variant else "cpu", line)
+    if not version.startswith("2") and version and "py3" not in variant:
+        yield _implied(ClueKind.PYTHON, "==2.7.*", line)
+
+
+def _run(files: Mapping[str, str], text: str, line: SourceLine) -> Iterator[Reading]:
+    for words in commands(text):
+        program = words[0].rsplit("/", 1)[-1]
+        if program in _APT and "install" in words:
+            for package in _arguments(words[words.index("install") + 1 :]):
+                yield _implied(ClueKind.OS_PACKAGE, package, line)
+        elif (rest := pip_arguments(words)) is not None:
+            yield from _pip(files, rest, line)
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Yield the simple commands of a line of shell, as words; nothing for a line that cannot be split.
+
+    Example:
+        >>> list(commands("apt-get update && pip install -q 'a<2'"))
+        [['apt-get', 'update'], ['pip', 'install', '-q', 'a<2']]
+    """
+    lexer = shlex.shlex(text, posix=True, punctuation_chars="&|;()")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    words: list[str] = []
+    try:
+        for word in lexer:
+            if word in _OPERATORS:
+                if words:
+                    yield words
+                words = []
+            elif words or "=" not in word:
+                words.append(word)
+    except ValueError:
+        return
+    if words:
+        yield words
+
+
+def pip_arguments(words: list[str]) -> list[str] | None:
+    """Return the words after `install` of a call of pip; None for any other command.
+
+    Example:
+        >>> pip_arguments(["sudo", "pip3", "install", "tensorflow"])
+        ['tensorflow']
+        >>> pip_arguments(["python", "-m", "pip", "install", "six"])
+        ['six']
+        >>> pip_arguments(["echo", "pip"]) is None
+        True
+    """
+    for place, word in enumerate(words[:5]):
+        if re.fullmatch(r"(?:\S*/)?pip[\d.]*", word) and words[place + 1 : place + 2] == ["install"]:
+            return words[place + 2 :]
+    return None
+
+
+def _pip(files: Mapping[str, str], words: list[str], line: SourceLine) -> Iterator[Reading]:
+    for option, value in pairwise(words):
+        if option in {"-r", "--requirement"}:
+            name = value.rsplit("/", 1)[-1]
+            if name in files:
+                yield from requirements_readings(files, name)
+            else:
+                yield UnusedLine(line=line, reason=f"installs {name}, which is not in the project")
+    for word in _arguments(words):
+        yield from requirement_clues(word, line, Confidence.IMPLIED)
+
+
+def _arguments(words: list[str]) -> Iterator[str]:
+    """Yield words that are no options, no values of options, no paths and no variables."""
+    valued = {*_VALUED, "-r", "--requirement", "-c", "--constraint", "-e", "--editable", "-o"}
+    for before, word in pairwise(["", *words]):
+        if before not in valued and not word.startswith(("-", ".", "/", "$", "http", "git+")) and "$" not in word:
+            yield word
+
+
+def _env(text: str, line: SourceLine) -> Iterator[Reading]:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return
+    if words and "=" not in words[0]:
+        words = [f"{words[0]}={' '.join(words[1:])}"]
+    for word in words:
+        if "$" not in word and "=" in word:
+            yield _implied(ClueKind.VARIABLE, word, line)
+
+
+def _plain(kind: ClueKind, text: str, line: SourceLine) -> Iterator[Reading]:
+    yield _implied(kind, text, line)
+
+
+def _implied(kind: ClueKind, value: str, line: SourceLine) -> Clue:
+    return Clue(kind=kind, value=value, line=line, confidence=Confidence.IMPLIED)

@@ -1,0 +1,118 @@
+"""All clues of a project, file by file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedLine
+from envbuilder.lock.project.dockerfiles import dockerfile_readings
+from envbuilder.lock.project.environment_files import (
+    apt_readings,
+    conda_readings,
+    pipfile_lock_readings,
+    pipfile_readings,
+    pylock_readings,
+    runtime_readings,
+)
+from envbuilder.lock.project.metadata_files import pyproject_readings, setup_cfg_readings, setup_py_readings
+from envbuilder.lock.project.requirements_files import is_development, requirements_readings, unused_file
+from envbuilder.lock.project.source_files import installed, notebook_readings, source_readings
+
+_VERSION = re.compile(r"\b(tensorflow|keras)(?:[- ]?gpu)?[ :=v]{1,4}(\d+\.\d+)(?:\.\d+)?\b", re.IGNORECASE)
+_Reader: TypeAlias = Callable[[Mapping[str, str], str], Iterator[Reading]]
+
+
+def _of_text(read: Callable[[str, str], Iterator[Reading]]) -> _Reader:
+    return lambda files, name: read(files[name], name)
+
+
+def _requirements(files: Mapping[str, str], name: str) -> Iterator[Reading]:
+    return unused_file(name) if is_development(name) else requirements_readings(files, name)
+
+
+def readme_readings(text: str, name: str) -> Iterator[Reading]:
+    """Yield what the lines of a README install by pip, and the versions that it names: `tensorflow 1.6.0`."""
+    for number, line in enumerate(text.splitlines(), 1):
+        place = SourceLine(file=name, number=number, text=line)
+        yield from installed(re.sub(r"^[\s>$`*0-9.-]+|`.*$", "", line), place)
+        for found in _VERSION.finditer(line):
+            kind = ClueKind(found[1].lower())
+            yield Clue(kind=kind, value=f"=={found[2]}.*", line=place, confidence=Confidence.GUESSED)
+
+
+_READERS: tuple[tuple[str, _Reader], ...] = (
+    ("*requirements*.txt", _requirements),
+    ("requirements/*.txt", _requirements),
+    ("pyproject.toml", _of_text(pyproject_readings)),
+    ("setup.cfg", _of_text(setup_cfg_readings)),
+    ("setup.py", _of_text(setup_py_readings)),
+    ("environment*.y*ml", _of_text(conda_readings)),
+    ("Pipfile", _of_text(pipfile_readings)),
+    ("Pipfile.lock", _of_text(pipfile_lock_readings)),
+    ("pylock*.toml", _of_text(pylock_readings)),
+    ("runtime.txt", _of_text(runtime_readings)),
+    (".python-version", _of_text(runtime_readings)),
+    ("apt.txt", _of_text(apt_readings)),
+    ("Dockerfile*", dockerfile_readings),
+    ("README*", _of_text(readme_readings)),
+    ("*.ipynb", _of_text(notebook_readings)),
+    ("*.py", _of_text(source_readings)),
+)
+"""Readers by pattern of the name, first match; patterns without a slash are for any directory for sources only."""
+_ANYWHERE = frozenset({"*.py", "*.ipynb"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectReading:
+    """All that the files of a project say.
+
+    Attributes:
+        clues: In the order of the files.
+        unused: Lines that are not taken over, with reasons.
+        files: Paths that were read.
+    """
+
+    clues: tuple[Clue, ...]
+    unused: tuple[UnusedLine, ...]
+    files: tuple[str, ...]
+
+
+def read_project(files: Mapping[str, str]) -> ProjectReading:
+    """Read the files of a project.
+
+    Args:
+        files: Texts by relative path. Files of packaging are read at the top and one directory below; sources anywhere.
+    """
+    found: list[Reading] = []
+    read: list[str] = []
+    for name in sorted(files, key=_rank):
+        reader = reader_of(name)
+        if reader:
+            read.append(name)
+            found += reader(files, name)
+    return ProjectReading(
+        clues=tuple(dict.fromkeys(each for each in found if isinstance(each, Clue))),
+        unused=tuple(dict.fromkeys(each for each in found if isinstance(each, UnusedLine))),
+        files=tuple(read),
+    )
+
+
+def reader_of(name: str) -> _Reader | None:
+    """Return the reader of a file by its path; None for files that say nothing."""
+    base = name.rsplit("/", 1)[-1]
+    for pattern, reader in _READERS:
+        if fnmatchcase(name if "/" in pattern else base, pattern):
+            near = name.count("/") <= 1 or pattern in _ANYWHERE
+            return reader if near else None
+    return None
+
+
+def _rank(name: str) -> tuple[int, int, str]:
+    """Return the sort key of files: nearer to the top first, then in the order of the readers."""
+    base = name.rsplit("/", 1)[-1]
+    place = next((at for at, (pattern, _) in enumerate(_READERS) if fnmatchcase(base, pattern)), len(_READERS))
+    return name.count("/"), place, name

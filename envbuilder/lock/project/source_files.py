@@ -1,0 +1,148 @@
+"""Python sources and notebooks: imports, names of TensorFlow, and the Python that they are written for."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+
+from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedLine, requirement_clues
+from envbuilder.lock.project.dockerfiles import commands, pip_arguments
+
+_PYTHON_2 = re.compile(r"^\s*(?:print\s+(?![=(])\S|except\s+[\w.]+\s*,\s*\w+\s*:|exec\s+['\"]|raise\s+\w+\s*,)")
+_MAGIC = re.compile(r"^(\s*)[%!?].*|^(\s*)\w.*\?\s*$")
+"""Lines of IPython that are not Python."""
+_PLAIN = re.compile(r"[A-Za-z0-9][\w.\[\],-]*([=<>!~]=?=?[\w.*]+(,[=<>!~]=?[\w.*]+)*)?")
+_GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
+_TENSORFLOW = "tensorflow"
+
+
+def source_readings(text: str, name: str) -> Iterator[Reading]:
+    """Yield what a Python file says; names below `try` with an alternative are left out."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        yield _unparsed(text, name)
+        return
+    yield from _names(tree, text.splitlines(), name)
+
+
+def _unparsed(text: str, name: str) -> Reading:
+    for number, line in enumerate(text.splitlines(), 1):
+        if _PYTHON_2.match(line):
+            place = SourceLine(file=name, number=number, text=line)
+            return Clue(kind=ClueKind.PYTHON, value="==2.7.*", line=place, confidence=Confidence.GUESSED)
+    return UnusedLine(line=SourceLine(file=name, number=0), reason="is not Python 3")
+
+
+def notebook_readings(text: str, name: str) -> Iterator[Reading]:
+    """Yield what the code of a notebook says, and what its lines that call pip install."""
+    try:
+        document = json.loads(text)
+        cells = document["cells"] if "cells" in document else document["worksheets"][0]["cells"]
+        code = ["".join(cell.get("source", cell.get("input", ""))) for cell in cells if cell.get("cell_type") == "code"]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        yield UnusedLine(line=SourceLine(file=name, number=0), reason="is not a notebook")
+        return
+    lines = [line for cell in code if not cell.lstrip().startswith("%%") for line in cell.splitlines()]
+    for number, line in enumerate(lines, 1):
+        yield from installed(line.lstrip().lstrip("!%"), SourceLine(file=name, number=number, text=line))
+    yield from source_readings("\n".join(_MAGIC.sub(r"\1pass", line) for line in lines), name)
+
+
+def installed(text: str, line: SourceLine) -> Iterator[Clue]:
+    """Yield what a line of notes or of a notebook installs by pip, up to its first word that is no requirement."""
+    words = pip_arguments(next(commands(text.split("#", maxsplit=1)[0]), []))
+    for word in words or ():
+        if word.startswith("-"):
+            continue
+        found = requirement_clues(word, line, Confidence.GUESSED) if _PLAIN.fullmatch(word) else ()
+        if not found:
+            return
+        yield from (each for each in found if isinstance(each, Clue))
+
+
+def _names(tree: ast.Module, lines: list[str], name: str) -> Iterator[Reading]:
+    aliases = dict(_aliases(tree))
+    guarded = {id(each) for node in ast.walk(tree) if _is_guarded(node) for each in ast.walk(node)}
+
+    def place(node: ast.AST) -> SourceLine:
+        number = getattr(node, "lineno", 0)
+        return SourceLine(file=name, number=number, text=lines[number - 1] if number else "")
+
+    for node in ast.walk(tree):
+        if id(node) in guarded:
+            continue
+        for module in imported(node):
+            yield Clue(kind=ClueKind.IMPORT, value=module, line=place(node), confidence=Confidence.GUESSED)
+        for used in _used(node, aliases):
+            yield Clue(kind=ClueKind.API, value=used, line=place(node), confidence=Confidence.GUESSED)
+
+
+def _is_guarded(node: ast.AST) -> bool:
+    """Return True for a `try` whose handlers expect that a name is missing."""
+    if not isinstance(node, ast.Try):
+        return False
+    return any(
+        handler.type is None or any(getattr(each, "id", "") in _GUARDS for each in ast.walk(handler.type))
+        for handler in node.handlers
+    )
+
+
+def imported(node: ast.AST) -> tuple[str, ...]:
+    """Return the top-level modules that a statement imports, without those of the standard library.
+
+    Example:
+        >>> [name for node in ast.walk(ast.parse("import os, cv2.aruco")) for name in imported(node)]
+        ['cv2']
+    """
+    if isinstance(node, ast.Import):
+        names = [each.name for each in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        names = [node.module]
+    else:
+        return ()
+    tops = dict.fromkeys(each.partition(".")[0] for each in names)
+    return tuple(top for top in tops if top not in sys.stdlib_module_names)
+
+
+def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield names of the file that stand for TensorFlow or a module of it: `tf`, `tf.compat.v1`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                if each.name.split(".")[0] == _TENSORFLOW:
+                    yield (each.asname, _public(each.name)) if each.asname else (_TENSORFLOW, "tf")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == _TENSORFLOW:
+            for each in node.names:
+                yield each.asname or each.name, _public(f"{node.module}.{each.name}")
+
+
+def _public(module: str) -> str:
+    """Return the name of a module of TensorFlow as `tf.…`; empty for one that is not public.
+
+    Example:
+        >>> _public("tensorflow.keras.layers"), _public("tensorflow"), _public("tensorflow.python.ops")
+        ('tf.keras.layers', 'tf', '')
+    """
+    rest = module.removeprefix(_TENSORFLOW)
+    return "" if rest.startswith(".python") or rest.endswith(".*") else f"tf{rest}"
+
+
+def _used(node: ast.AST, aliases: Mapping[str, str]) -> tuple[str, ...]:
+    if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == _TENSORFLOW:
+        return tuple(
+            public for each in node.names if (public := _public(f"{node.module}.{each.name}")) not in {"", "tf"}
+        )
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not parts or not isinstance(node, ast.Name) or not aliases.get(node.id):
+        return ()
+    return (".".join([aliases[node.id], *reversed(parts)]),)

@@ -1,0 +1,60 @@
+"""The registered runtimes of nodes, and the selection of what runs an image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from envbuilder.core.errors import UsageError
+from envbuilder.image.builder import Engine
+from envbuilder.image.run import FollowingEngine
+from envbuilder.image.running.apptainer import PROGRAMS, ApptainerRunner
+from envbuilder.image.running.node_runtimes import SQUASHES, NodeRuntime, find_program
+from envbuilder.image.running.podman import PodmanRunner
+from envbuilder.wiring.engines import reference_of, runner_of
+from envbuilder.wiring.session import Session
+
+
+def _apptainer(session: Session) -> FollowingEngine:
+    settings = session.settings
+    return ApptainerRunner(program=find_program(PROGRAMS, settings.environ), work=settings.use("work"))
+
+
+def _podman(session: Session) -> FollowingEngine:
+    settings = session.settings
+    return PodmanRunner(program=find_program(("podman",), settings.environ), work=settings.use("work"))
+
+
+NODE_RUNTIMES: Mapping[NodeRuntime, Callable[[Session], FollowingEngine]] = {
+    NodeRuntime.APPTAINER: _apptainer,
+    NodeRuntime.PODMAN: _podman,
+}
+
+
+def chosen_runner(
+    session: Session, image: str, engine: Engine, runtime: NodeRuntime | None
+) -> tuple[str, FollowingEngine]:
+    """Return the reference of an image and what runs it.
+
+    Args:
+        session: Settings, catalog and engines.
+        image: A file, a directory, an environment or a reference.
+        engine: Engine that has the image, if no runtime is named.
+        runtime: The named runtime; None means Apptainer for its files, else the engine.
+
+    Raises:
+        UsageError: Engine and runtime are named.
+        ToolMissing: The runtime is not installed.
+    """
+    if runtime is None and image.endswith(SQUASHES) and Path(image).is_file():
+        runtime = NodeRuntime.APPTAINER
+    if runtime is None:
+        reference = reference_of(session, image, engine)
+        return reference, runner_of(session, reference, engine)
+    if engine is not Engine.AUTO:
+        raise UsageError(
+            f"--engine {engine} cannot be combined with {runtime}: engines have images of their own",
+            hint="omit --engine",
+        )
+    runner = NODE_RUNTIMES[runtime](session)
+    return (image if Path(image).exists() else reference_of(session, image, engine)), runner

@@ -1,0 +1,87 @@
+"""Packages of a project that do not go together are found and changed as little as possible."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from envbuilder.catalog.advise.advice import Query
+from envbuilder.catalog.api_names import ApiMap
+from envbuilder.core.errors import ResolutionFailed
+from envbuilder.lock.adopt import choose_environment, resolvable, spec_of
+from envbuilder.lock.project.conclusions import conclude
+from envbuilder.lock.project.reading import read_project
+from envbuilder.lock.spec_values import Spec
+from tests.fakes.catalogs import real_catalog
+
+
+class Index:
+    """An index on which some requirements cannot be met; counts the resolutions."""
+
+    def __init__(self, *impossible: str, source_only: tuple[str, ...] = ()) -> None:
+        self.impossible = frozenset(impossible)
+        self.source_only = frozenset(source_only)
+        self.asked = 0
+
+    def resolve(self, spec: Spec) -> None:
+        self.asked += 1
+        needs_source = self.source_only - set(spec.source_builds)
+        for package in spec.packages:
+            if package in self.impossible or package.split("=")[0] in needs_source:
+                raise ResolutionFailed(f"conflict:\n  No solution\n  Because {package} is nowhere, we can conclude it")
+
+
+def spec(*packages: str) -> Spec:
+    return Spec(environment="tf-2.15-cpu", packages=packages)
+
+
+def test_packages_that_go_together_are_resolved_once_and_unchanged() -> None:
+    index = Index()
+    assert resolvable(spec("a", "b==1"), index.resolve) == (spec("a", "b==1"), ())
+    assert index.asked == 1
+
+
+def test_a_pin_that_does_not_exist_becomes_any_version_and_the_reason_is_kept() -> None:
+    found, [change] = resolvable(spec("a", "b[x]==1", "c", "d"), Index("b[x]==1").resolve)
+    assert found.packages == ("a", "b[x]", "c", "d")
+    assert (change.before, change.after, change.reason) == ("b[x]==1", "b[x]", "b[x]==1 is nowhere")
+
+
+def test_a_package_that_only_has_sources_is_built_from_them() -> None:
+    found, [change] = resolvable(spec("a", "b==1"), Index(source_only=("b",)).resolve)
+    assert (found.packages, found.source_builds) == (("a", "b==1"), ("b",))
+    assert "built from source" in change.after
+
+
+def test_a_package_that_is_nowhere_is_left_out() -> None:
+    found, [change] = resolvable(spec("a", "b==1"), Index("b==1", "b").resolve)
+    assert (found.packages, change.after) == (("a",), "")
+
+
+def test_a_few_bad_packages_among_many_need_few_resolutions() -> None:
+    index = Index("p31==1")
+    found, changes = resolvable(spec(*(f"p{number}==1" for number in range(40))), index.resolve)
+    assert len(found.packages) == 40
+    assert len(changes) == 1
+    assert index.asked < 20
+
+
+def test_a_project_without_packages_is_not_resolved() -> None:
+    index = Index()
+    assert resolvable(spec(), index.resolve) == (spec(), ())
+    assert index.asked == 0
+
+
+def test_the_packages_are_those_of_the_last_change_unless_the_environment_is_newer() -> None:
+    found = conclude(read_project({"requirements.txt": "tensorflow==2.15.1\nsix\n"}), ApiMap())
+    advice = choose_environment(real_catalog(), found, Query()).advice
+    assert advice is not None
+    assert spec_of(real_catalog(), found, advice, date(2030, 1, 1)).cutoff == date(2030, 1, 1)
+    assert spec_of(real_catalog(), found, advice, date(2017, 1, 1)).cutoff is None
+
+
+def test_markers_are_those_of_the_chosen_python() -> None:
+    text = "tensorflow==2.15.1\nfutures; python_version < '3.8'\nsix; python_version >= '3.8'\n"
+    found = conclude(read_project({"requirements.txt": text}), ApiMap())
+    advice = choose_environment(real_catalog(), found, Query()).advice
+    assert advice is not None
+    assert spec_of(real_catalog(), found, advice, None).packages == ("six",)

@@ -1,0 +1,37 @@
+"""The day of the last change of a project comes from git, and is unknown elsewhere."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import date
+from pathlib import Path
+
+from envbuilder.wiring.project import last_change
+
+
+def git(folder: Path, *words: str) -> None:
+    environ = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(folder),
+        "GIT_COMMITTER_DATE": "2018-07-31T12:00:00Z",
+        **{f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+    }
+    subprocess.run(["git", "-C", str(folder), *words], env=environ, check=True, capture_output=True)
+
+
+def test_the_day_of_the_last_commit_without_starting_programs_of_the_repository(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "first")
+    git(tmp_path, "config", "log.showSignature", "true")
+    git(tmp_path, "config", "gpg.program", f"touch {tmp_path / 'ran'};")
+    git(tmp_path, "config", "core.fsmonitor", f"touch {tmp_path / 'ran'};")
+    (tmp_path / "a").write_text("", encoding="utf-8")
+    git(tmp_path, "add", "a")
+    git(tmp_path, "commit", "-q", "-m", "second")
+    (tmp_path / "ran").unlink(missing_ok=True)
+    assert last_change(tmp_path) == date(2018, 7, 31)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_directory_without_git_has_no_day(tmp_path: Path) -> None:
+    assert last_change(tmp_path) is None
