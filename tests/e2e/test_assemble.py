@@ -24,6 +24,7 @@ from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.lock.lock import PackageGroup
 from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest
+from envbuilder.oci.store import Store
 from tests.e2e.conftest import Ended, Tool
 from tests.e2e.environments import interpreter
 
@@ -215,6 +216,35 @@ def test_a_registry_is_sent_every_layer_once_and_a_changed_one_is_found(
     assert file in str(failed["files-recorded"])
 
 
+def test_a_fresh_runner_fetches_a_small_own_package_that_changed_and_nothing_else(
+    tool: Tool, assembled: Assembled, loopback_registry: str, tmp_path: Path
+) -> None:
+    layers, name = f"{loopback_registry}/team/layers", f"{loopback_registry}/team/tf"
+    _image(
+        tool("build", assembled.lock, "--engine", "assemble", "-o", tmp_path / "x.tar", "--cache-to", layers, "--json")
+    )
+    runner = tmp_path / "runner"
+    runner.mkdir()
+    shutil.copyfile(assembled.lock, runner / "envbuilder.lock")
+    fresh = {"ENVBUILDER_CACHE": str(runner / "cache"), "ENVBUILDER_LAYER_CACHE": layers}
+    # Without a place of .debs and without an engine: the base comes from nowhere.
+    fresh |= {"ENVBUILDER_DEBIAN_MIRROR": "http://127.0.0.1:9/", "DOCKER_HOST": NO_ENGINE}
+
+    lock = _lock(tool, runner, "humanize==4.9.0", **fresh)
+    image = _image(tool("build", lock, "--engine", "assemble", "-t", f"{name}:1", "--push", "--json", **fresh))
+
+    locked, before = (load(path.read_text(encoding="utf-8"), "lock") for path in (lock, assembled.lock))
+    assert (locked.base, locked.image is not None) == (before.base, True)
+    assert [pin.name for pin in locked.group(PackageGroup.OWN)] == ["humanize"]
+    store = Store(folder=runner / "cache" / "store")
+    digests = {f"sha256:{pin.sha256}": pin.name for pin in (*locked.packages, *locked.base.packages)}
+    assert [name for digest, name in digests.items() if store.has(digest)] == ["humanize"]
+    there = {layer["digest"] for layer in image["layers"] if store.has(layer["digest"])}
+    assert there == {layer["digest"] for layer in image["layers"] if layer["id"] in {"own", "image"}}
+    same = tool("verify", f"{name}:1", "--lock", lock, "--json")
+    assert (same.status, same.document()["same"]) == (0, True), same.stdout + same.stderr
+
+
 def test_skopeo_reads_the_layout(assembled: Assembled) -> None:
     seen = json.loads(_run("skopeo", "inspect", f"oci:{assembled.layout}:{TAG}").stdout)
 
@@ -371,10 +401,10 @@ def _put(layout: Path, content: bytes) -> dict[str, str | int]:
     return {"digest": digest, "size": len(content)}
 
 
-def _lock(tool: Tool, folder: Path, *own: str, row: str = ROW) -> Path:
+def _lock(tool: Tool, folder: Path, *own: str, row: str = ROW, **environ: str) -> Path:
     spec = f'environment: "{row}"\npackages: [{", ".join(own)}]\n'
     (folder / "envbuilder.yaml").write_text(spec, encoding="utf-8")
-    done = tool("lock", folder=folder)
+    done = tool("lock", folder=folder, **environ)
     assert done.status == 0, done.stderr
     return folder / "envbuilder.lock"
 
