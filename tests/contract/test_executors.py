@@ -1,8 +1,4 @@
-"""What every executor promises, with real processes: results, errors, losses, and an end without remains.
-
-submitit and dask.distributed are checked where they are installed; with `ENVBUILDER_REQUIRE_EXTRAS=1` a missing one is
-a failure.
-"""
+"""What every executor promises, with real processes: results, errors, losses, and an end without remains."""
 
 from __future__ import annotations
 
@@ -17,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +35,12 @@ from tests.contract.processes import gone
 from tests.fakes.catalogs import ROOT, real_catalog
 
 _LONGEST = 120.0
-REQUIRED = os.environ.get("ENVBUILDER_REQUIRE_EXTRAS") == "1"
 
 
-def _needs(library: str, name: str) -> ParameterSet:
-    missing = find_spec(library) is None and not REQUIRED
-    # Both libraries leave sockets and processes for the garbage collector.
-    ignored = [
-        pytest.mark.filterwarnings(f"ignore::{each}")
-        for each in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
-    ]
-    return pytest.param(name, marks=[pytest.mark.skipif(missing, reason=f"{library} is not installed"), *ignored])
+def _of_library(name: str) -> ParameterSet:
+    # submitit and distributed leave sockets and processes for the garbage collector.
+    ignored = ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
+    return pytest.param(name, marks=[pytest.mark.filterwarnings(f"ignore::{each}") for each in ignored])
 
 
 class LocalQueue:
@@ -108,7 +98,7 @@ def _wait_for(path: Path) -> None:
 OPEN: Mapping[str, Callable[[Path], Any]] = {"local": _local, "submitit": _submitit, "dask": _dask}
 
 
-@pytest.fixture(scope="module", params=["local", _needs("submitit", "submitit"), _needs("distributed", "dask")])
+@pytest.fixture(scope="module", params=["local", _of_library("submitit"), _of_library("dask")])
 def executor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
     folder = tmp_path_factory.mktemp("execution")
     with pytest.MonkeyPatch.context() as patch:
