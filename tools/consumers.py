@@ -128,7 +128,7 @@ def _podman(source: str) -> Start:
         options = ("--rm", "--network", "none", "--entrypoint", "")
         # podman refuses a runroot of more than 50 characters.
         with tempfile.TemporaryDirectory(prefix="podman-") as run:
-            storage = ("--root", f"{run}/root", "--runroot", run, "--tmpdir", f"{run}/tmp")
+            storage = ("--root", f"{run}/root", "--runroot", run, "--tmpdir", f"{run}/libpod")
             try:
                 return forms.output("podman", *storage, "run", *options, source.format(forms.folder), *command)
             finally:
