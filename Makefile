@@ -87,7 +87,8 @@ lint: setup ## Format, lint, types, import layers, syntax of the probe
 	$(BIN)/ruff check envbuilder tests tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/vermin --no-tips --no-parse-comments --violations -t=2.7- -t=3.5- envbuilder/incontainer/probe envbuilder/incontainer/memory_hook.py envbuilder/incontainer/image_test.py
+	$(BIN)/vermin --no-tips --no-parse-comments --violations -t=2.7- -t=3.5- envbuilder/incontainer/probe envbuilder/incontainer/multi_node \
+	    envbuilder/incontainer/memory_hook.py envbuilder/incontainer/image_test.py envbuilder/incontainer/node_check.py
 	$(BIN)/vermin --no-tips --no-parse-comments --violations -t=3.5- envbuilder/incontainer/compile_sources.py
 
 .PHONY: format

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from envbuilder.core.errors import SourceUnreachable
-from envbuilder.core.http.web import Answer
+from envbuilder.core.http.web import WebResponse
 from envbuilder.lock.index.index import Index, IndexFile
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _PARTIAL = 206
 class Reader(Protocol):
     """Sends a request that only reads."""
 
-    def asked(self, url: str, headers: Mapping[str, str]) -> AbstractContextManager[Answer]:
+    def asked(self, url: str, headers: Mapping[str, str]) -> AbstractContextManager[WebResponse]:
         """Yield the answer of a server."""
         ...
 

@@ -211,3 +211,26 @@ def stack_of(row: Environment, choice: BaseChoice | None) -> Stack:
         has_compat_library=system is not None and system.kind is BaseKind.IMAGE,
         advisories=row.advisories,
     )
+
+
+WORDS = {
+    Fit.FITS: "fits",
+    Fit.JIT: "fits, JIT",
+    Fit.UNKNOWN: "unknown",
+    Fit.CPU_ONLY: "CPU only",
+    Fit.NO: "no",
+}
+"""Verdicts as people read them."""
+
+
+def why(verdict: Compatibility) -> tuple[str, ...]:
+    """Return the sentences that explain a verdict, without those that only confirm it."""
+    reasons = verdict.deciding
+    if verdict.fit is Fit.NO and any(reason.aspect is Aspect.GPU for reason in reasons):
+        # No other driver helps a GPU without code for it.
+        reasons = tuple(reason for reason in reasons if reason.aspect is not Aspect.DRIVER)
+    if verdict.fit is Fit.FITS:
+        reasons = tuple(reason for reason in reasons if reason.aspect is Aspect.GPU or reason.is_caveat)
+    elif verdict.fit is Fit.JIT:
+        reasons = (*reasons, *verdict.caveats)
+    return tuple(dict.fromkeys(reason.text for reason in reasons))

@@ -48,6 +48,11 @@ SECTIONS: Sections = {
         "bundle": ("envbuilder.cli.bundle", "Pack a lock and all its files into one archive."),
         "mirror": ("envbuilder.cli.mirror", "Send every file that locks need to a registry."),
     },
+    "Clusters": {
+        "cluster": ("envbuilder.cli.cluster", "Write job files for Slurm, Kubernetes and Apptainer."),
+        "fleet": ("envbuilder.cli.fleet", "Probe the nodes of a cluster, and judge all of them together."),
+        "multi-node": ("envbuilder.cli.multi_node", "Check that several workers of an image train together."),
+    },
     "Machines and failures": {
         "doctor": ("envbuilder.cli.doctor", "Find problems of this host, and the environments that run on it."),
         "diagnose": ("envbuilder.cli.diagnose", "Find the cause of a failure in a log, and a fix."),

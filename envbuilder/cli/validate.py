@@ -17,12 +17,12 @@ from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.reports import ReportOutput, finish, report_options
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import read_stream, read_text
-from envbuilder.diagnostics.checks.results import Tier
+from envbuilder.diagnostics.checks.results import OF_ONE_IMAGE, Tier
 from envbuilder.diagnostics.report.json_format import report_schema
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.validation import ValidationRequest, reports_on
 
-_TIER = click.Choice([tier.value for tier in Tier])
+_TIER = click.Choice([tier.value for tier in OF_ONE_IMAGE])
 
 
 def _tier(_context: click.Context, _option: click.Parameter, value: str | None) -> Tier | None:

@@ -1,4 +1,4 @@
-"""Commands that install a dependency of envbuilder into its own environment.
+"""Optional dependencies of envbuilder, and the commands that install them into its own environment.
 
 The distribution `envbuilder` of the public index is another project, so that no hint may name it: envbuilder and its
 extras are installed from the repository.
@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
+from types import ModuleType
 
 from packaging.requirements import Requirement
+
+from envbuilder.core.errors import ToolMissing
 
 
 def install_command(package: str, *, again: bool = False) -> str:
@@ -26,6 +30,22 @@ def install_command(package: str, *, again: bool = False) -> str:
     tool = f"{python} -m uv pip install --python {python}" if with_uv else f"{python} -m pip install"
     options = [] if not again else ["--reinstall" if with_uv else "--force-reinstall"]
     return " ".join((tool, *options, shlex.quote(_requirement(package))))
+
+
+def optional_package(name: str, problem: str) -> ModuleType:
+    """Import a package that only an extra of envbuilder requires.
+
+    Args:
+        name: Name of the distribution and of the module.
+        problem: What cannot be done without it.
+
+    Raises:
+        ToolMissing: It is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ToolMissing(problem, hint=f"`{install_command(name)}`") from error
 
 
 def _requirement(package: str) -> str:

@@ -24,6 +24,7 @@ from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.lock.lock import PackageGroup
 from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest
+from envbuilder.oci.store import Store
 from tests.e2e.conftest import Ended, Tool
 from tests.e2e.environments import interpreter
 
@@ -213,6 +214,36 @@ def test_a_registry_is_sent_every_layer_once_and_a_changed_one_is_found(
     failed = {each["id"]: each.get("problem") for each in bad.document()["results"] if each["outcome"] == "failed"}
     assert failed.keys() == {"layers-match-lock", "files-recorded"}
     assert file in str(failed["files-recorded"])
+
+
+def test_a_fresh_runner_fetches_a_small_own_package_that_changed_and_nothing_else(
+    tool: Tool, assembled: Assembled, loopback_registry: str, tmp_path: Path
+) -> None:
+    layers, name = f"{loopback_registry}/team/layers", f"{loopback_registry}/team/tf"
+    _image(
+        tool("build", assembled.lock, "--engine", "assemble", "-o", tmp_path / "x.tar", "--cache-to", layers, "--json")
+    )
+    runner = tmp_path / "runner"
+    runner.mkdir()
+    shutil.copyfile(assembled.lock, runner / "envbuilder.lock")
+    fresh = {"ENVBUILDER_CACHE": str(runner / "cache"), "ENVBUILDER_LAYER_CACHE": layers}
+    # Without a place of .debs and without an engine: the base comes from nowhere.
+    fresh |= {"ENVBUILDER_DEBIAN_MIRROR": "http://127.0.0.1:9/", "DOCKER_HOST": NO_ENGINE}
+    command = Tool(environ={**tool.environ, **fresh}, cache=runner / "cache")
+
+    lock = _lock(command, runner, "humanize==4.9.0")
+    image = _image(command("build", lock, "--engine", "assemble", "-t", f"{name}:1", "--push", "--json"))
+
+    locked, before = (load(path.read_text(encoding="utf-8"), "lock") for path in (lock, assembled.lock))
+    assert (locked.base, locked.image is not None) == (before.base, True)
+    assert [pin.name for pin in locked.group(PackageGroup.OWN)] == ["humanize"]
+    store = Store(folder=runner / "cache" / "store")
+    assert [pin.name for pin in locked.packages if store.has(f"sha256:{pin.sha256}")] == ["humanize"]
+    assert not [pin.name for pin in locked.base.packages if store.has(f"sha256:{pin.sha256}")]
+    there = {layer["digest"] for layer in image["layers"] if store.has(layer["digest"])}
+    assert there == {layer["digest"] for layer in image["layers"] if layer["id"] in {"own", "image"}}
+    same = tool("verify", f"{name}:1", "--lock", lock, "--json")
+    assert (same.status, same.document()["same"]) == (0, True), same.stdout + same.stderr
 
 
 def test_skopeo_reads_the_layout(assembled: Assembled) -> None:

@@ -78,6 +78,15 @@ def test_a_program_runs_in_it_with_a_memory_policy(tool: Tool, assembled: dict[s
     assert "GPUs are not supported" in refused.stderr
 
 
+def test_two_workers_in_networks_of_their_own_train_as_one(
+    tool: Tool, assembled: dict[str, Any], tmp_path: Path
+) -> None:
+    done = tool("multi-node", "run", ROW, "--require", "--facts", tmp_path, "--json", DOCKER_HOST=NOBODY_ANSWERS)
+    report = ended_well(done).document()
+    assert {each["outcome"] for each in report["results"]} == {"passed"}
+    assert ended_well(tool("multi-node", "check", tmp_path, "--json")).document()["results"] == report["results"]
+
+
 def test_the_lock_knows_the_digest_before_anything_is_built(tool: Tool, assembled: dict[str, Any]) -> None:
     assert ended_well(tool("plan", ROW, "--json")).document()["manifest"] == assembled["manifest"]
 

@@ -18,6 +18,11 @@ from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.output.doctor_text import doctor_text
+from envbuilder.cluster.fleet.collection import open_collection
+from envbuilder.cluster.fleet.fleet_check import check_fleet
+from envbuilder.cluster.fleet.fleet_images import image_of_environment
+from envbuilder.cluster.fleet.node_names import expand_names, fold_names
+from envbuilder.cluster.fleet.report.formats import FLEET_FORMATS
 from envbuilder.core.archives.extraction import extract
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import DataSection, open_elf, read_shared_object
@@ -42,6 +47,8 @@ from envbuilder.diagnostics.doctor import decode_host_environment, read_facts_fi
 from envbuilder.diagnostics.host.table import examine_machine
 from envbuilder.diagnostics.logs.scanner import scan
 from envbuilder.diagnostics.logs.signatures import Failures, load_failures
+from envbuilder.diagnostics.multi_node.decoding import decode_worker, gather
+from envbuilder.diagnostics.multi_node.judge import judge
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.report.registry import FORMATS
 from envbuilder.diagnostics.validate import validate_facts
@@ -183,6 +190,12 @@ def _challenge(content: bytes, _: Path) -> object:
     return chosen([line]), retry_after(headers), decimal(line, 60), scheme_of(line)
 
 
+def _workers(content: bytes, _: Path) -> object:
+    worker = decode_worker(_text(content), "worker.json")
+    report = judge(gather((worker,)), subject="facts", environment="", require=True, seconds=worker.seconds)
+    return [form(report) for form in FORMATS.values()]
+
+
 def _token(content: bytes, _: Path) -> object:
     from envbuilder.oci.registry.auth import _life  # noqa: PLC0415  the parser of a token is not public
 
@@ -214,6 +227,24 @@ def _check(content: bytes, _: Path) -> object:
 def _compare(content: bytes, _: Path) -> object:
     known = decode(seeds.files("tests/cases/facts/*.json")[0], "known.json")
     return compare(_catalog(), system_of("a", known), system_of("b", decode(content, "facts.json")))
+
+
+def _fleet(content: bytes, folder: Path) -> object:
+    images = [
+        image_of_environment(row) for row in _catalog().environments if row.id in {"tf-2.15-cuda12.2", "tf-1.4-cpu"}
+    ]
+    nodes = folder / "nodes"
+    nodes.mkdir()
+    (nodes / "n1.json").write_bytes(seeds.files("tests/cases/facts/*.json")[0])
+    (nodes / "n2.json").write_bytes(content)
+    (nodes / "n2.run").write_text("0 1 2", encoding="utf-8")
+    report = check_fleet(_catalog(), images, open_collection(nodes), open_collection(nodes))
+    return [form(report) for form in FLEET_FORMATS.values()]
+
+
+def _node_list(content: bytes, folder: Path) -> object:
+    (folder / "nodes.txt").write_bytes(content)
+    return open_collection(folder).nodes, expand_names(fold_names(open_collection(folder).nodes))
 
 
 def _osv(content: bytes, folder: Path) -> object:
@@ -315,7 +346,10 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "docker-config": Parser(run=_docker_config, seeds=lambda: seeds.DOCKER_CONFIG),
     "netrc": Parser(run=_netrc, seeds=lambda: seeds.NETRC),
+    "fleet": Parser(run=_fleet, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
+    "node-list": Parser(run=_node_list, seeds=lambda: (b"n1\n# two\nn2\n", b"gpu-001.example.org\n")),
     "facts": Parser(run=_facts, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
+    "workers": Parser(run=_workers, seeds=lambda: seeds.files("tests/data/multi_node/*/worker-0.json")),
     "doctor": Parser(run=_doctor, seeds=lambda: seeds.files("tests/cases/facts/*.json", limit=2)),
     "check": Parser(run=_check, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
     "compare": Parser(run=_compare, seeds=lambda: seeds.files("tests/cases/facts/*.json")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.conftest import GOLDEN
 from tests.fakes.catalogs import real_row
+from tests.golden.clusters import cluster_files
 from tests.golden.commands import commands
 from tests.golden.products import SHOWN, image_files, images, shared_files, spec_file
 from tests.golden.reported import report_files
@@ -13,6 +14,7 @@ def expected() -> set[str]:
     files = {path for folder in images() for path, _ in image_files(folder)}
     files |= {path for path, _ in shared_files()}
     files |= {spec_file(row)[0] for row in map(real_row, SHOWN)}
+    files |= {path for path, _ in cluster_files()}
     return files | set(commands()) | set(report_files())
 
 

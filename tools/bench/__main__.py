@@ -1,10 +1,11 @@
-"""`make bench [BENCH=ENV|catalog|validate|logs|share]`: builds: cold, unchanged, one package added; against pip and uv.
+"""`make bench [BENCH=ENV|catalog|validate|logs|share|fleet]`: builds: cold, unchanged, a package added; against others.
 
 (a) a Dockerfile with plain `pip install` of the same versions in the classic builder, on the same base;
 (b) `uv pip install` of the same lock outside any container, with an empty cache.
 
 `catalog` measures only the loading of the catalog and the audit of a wheel, `validate` only what validating costs,
-`logs` only how fast logs are read, `share` only what a registry with layers saves.
+`logs` only how fast logs are read, `share` only what a registry with layers saves, `fleet` only how long a thousand
+nodes are judged.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from envbuilder.lock.lockfile import load
 from tests.contract import registry
 from tools.bench.assembling import measure_assembling
 from tools.bench.catalog import measure_catalog
+from tools.bench.fleet import measure_fleet
 from tools.bench.logs import measure_logs
 from tools.bench.measuring import Figures, run
 from tools.bench.sharing import measure_sharing
@@ -52,6 +54,9 @@ def main() -> None:
         return
     if environment == "share":
         measure_sharing(figures, work, *sys.argv[2:3])
+        return
+    if environment == "fleet":
+        measure_fleet(figures, work)
         return
     # First, so that the peak memory is that of the audit.
     measure_catalog(figures, work)

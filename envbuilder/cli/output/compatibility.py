@@ -1,32 +1,12 @@
-"""Verdicts of compatibility: their words, and their JSON objects."""
+"""Verdicts of compatibility: their colours, and their JSON objects."""
 
 from __future__ import annotations
 
 from envbuilder.catalog.offers import Offer
-from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, GpuCompatibility, Reason
+from envbuilder.catalog.verdicts import Fit, GpuCompatibility, Reason
 from envbuilder.cli.output.buildable import buildable_document
 
 COLOURS = {Fit.FITS: "green", Fit.JIT: "green", Fit.UNKNOWN: "yellow", Fit.CPU_ONLY: "cyan", Fit.NO: "red"}
-WORDS = {
-    Fit.FITS: "fits",
-    Fit.JIT: "fits, JIT",
-    Fit.UNKNOWN: "unknown",
-    Fit.CPU_ONLY: "CPU only",
-    Fit.NO: "no",
-}
-
-
-def why(verdict: Compatibility) -> tuple[str, ...]:
-    """Return the sentences that explain a verdict, without those that only confirm it."""
-    reasons = verdict.deciding
-    if verdict.fit is Fit.NO and any(reason.aspect is Aspect.GPU for reason in reasons):
-        # No other driver helps a GPU without code for it.
-        reasons = tuple(reason for reason in reasons if reason.aspect is not Aspect.DRIVER)
-    if verdict.fit is Fit.FITS:
-        reasons = tuple(reason for reason in reasons if reason.aspect is Aspect.GPU or reason.is_caveat)
-    elif verdict.fit is Fit.JIT:
-        reasons = (*reasons, *verdict.caveats)
-    return tuple(dict.fromkeys(reason.text for reason in reasons))
 
 
 def offer_document(offer: Offer) -> dict[str, object]:

@@ -9,9 +9,8 @@ import click
 
 from envbuilder.catalog.buildable import Buildability
 from envbuilder.catalog.offers import Offer
-from envbuilder.catalog.verdicts import Compatibility, Fit
+from envbuilder.catalog.verdicts import Compatibility, Fit, why
 from envbuilder.cli.output.buildable import buildable_notes
-from envbuilder.cli.output.compatibility import why
 from envbuilder.cli.output.doctor_facts import gpu_lines, seen_lines
 from envbuilder.cli.output.doctor_versions import installed_lines, python_line
 from envbuilder.cli.output.printing import folded, heading

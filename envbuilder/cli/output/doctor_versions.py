@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from envbuilder.catalog.buildable import Buildability
-from envbuilder.catalog.verdicts import Fit
-from envbuilder.cli.output.compatibility import why
+from envbuilder.catalog.verdicts import Fit, why
 from envbuilder.diagnostics.host.examination import (
     Difference,
     Examination,

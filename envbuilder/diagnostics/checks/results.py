@@ -10,16 +10,27 @@ from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 
 
 class Tier(StrEnum):
-    """The extent of a validation: nothing was run, the image was run without a GPU, or with one."""
+    """The extent of a validation: nothing was run, the image was run without a GPU, or with one; or on several nodes.
+
+    Each tier includes those before it, but for `multi-node`, which stands alone: it looks at what several workers do
+    together, not at the image.
+    """
 
     STATIC = "static"
     CPU = "cpu"
     GPU = "gpu"
+    MULTI_NODE = "multi-node"
 
     def includes(self, other: Tier) -> bool:
         """Return True if a validation of this tier covers the other tier."""
+        if Tier.MULTI_NODE in {self, other}:
+            return self is other
         order = list(Tier)
         return order.index(other) <= order.index(self)
+
+
+OF_ONE_IMAGE = (Tier.STATIC, Tier.CPU, Tier.GPU)
+"""Tiers of `validate`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

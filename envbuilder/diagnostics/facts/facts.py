@@ -11,6 +11,7 @@ from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.gpu import GpuTier, MemoryFacts
 from envbuilder.diagnostics.facts.hardware import Compute, Nvml
 from envbuilder.diagnostics.facts.host import BuildInfo, HostFacts, SoftwareFacts
+from envbuilder.diagnostics.facts.node import Clock, Network, NodeDirectory, Scheduler, UserNamespaces
 
 # Re-exported for readers of facts.
 __all__ = ["NOT_ASKED", "Fact", "Seen", "Unseen", "known"]
@@ -359,6 +360,11 @@ class Facts:
         compute: Results of the GPUs in CUDA's own libraries.
         host: The host around the driver.
         software: Software in the environment of the interpreter.
+        directories: Directories that jobs write to, sorted by role.
+        namespaces: User namespaces.
+        network: Routes and proxies.
+        clock: The clock.
+        scheduler: The batch system.
     """
 
     origin: str
@@ -384,6 +390,11 @@ class Facts:
     compute: Fact[Compute] = NOT_ASKED
     host: Fact[HostFacts] = NOT_ASKED
     software: Fact[SoftwareFacts] = NOT_ASKED
+    directories: Fact[Annotated[tuple[NodeDirectory, ...], Entries(ordered=True)]] = NOT_ASKED
+    namespaces: Annotated[Fact[UserNamespaces], At("user-namespaces")] = NOT_ASKED
+    network: Fact[Network] = NOT_ASKED
+    clock: Fact[Clock] = NOT_ASKED
+    scheduler: Fact[Scheduler] = NOT_ASKED
 
     @property
     def interface(self) -> DriverInterface | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from envbuilder.catalog.compatibility import ARM_REMEDY, SERVED_PROCESSORS
 from envbuilder.core.units import size
+from envbuilder.diagnostics.facts.host import Disk
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, problem, warning
 from envbuilder.diagnostics.host.machine_view import MachineView
 
@@ -36,7 +37,7 @@ def no_avx(view: MachineView) -> Iterator[Finding]:
             f"the processor{' ' + view.machine.cpu if view.machine.cpu else ''} does not report AVX",
             "the wheels of TensorFlow use it from 1.5.1 on (documented: 1.6) and fail with SIGILL at import",
             *((hidden,) if virtual else ()),
-            Remedy(text="or choose an environment that does not need it: those that run here are listed below"),
+            Remedy(text="or choose an environment that does not need it: `envbuilder list --fits`"),
         )
 
 
@@ -77,7 +78,8 @@ def _free_memory(view: MachineView) -> int | None:
 
 def little_disk(view: MachineView) -> Iterator[Finding]:
     """Report low space on the disks that are written to."""
-    disks = {disk.path: disk for disk in view.host.disks} if view.host else {}
+    apart = temporary_disk(view)
+    disks = {disk.path: disk for disk in view.host.disks if disk != apart} if view.host else {}
     short = [disk for disk in disks.values() if disk.free < LITTLE_DISK]
     seen = {(disk.total, disk.free): disk for disk in reversed(short)}
     if seen:
@@ -89,6 +91,12 @@ def little_disk(view: MachineView) -> Iterator[Finding]:
             Remedy(text="remove unneeded files from the cache directory", command="envbuilder cache prune"),
             Remedy(text="or move the cache directory", command="export ENVBUILDER_CACHE=/path/with/room"),
         )
+
+
+def temporary_disk(view: MachineView) -> Disk | None:
+    """Return the disk of temporary files if it is a file system of its own; None otherwise."""
+    root, *others = view.host.disks if view.host and view.host.disks else (None,)
+    return next((disk for disk in others if disk and root and disk.total != root.total), None)
 
 
 def little_shm(view: MachineView) -> Iterator[Finding]:

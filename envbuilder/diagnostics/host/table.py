@@ -19,6 +19,7 @@ from envbuilder.diagnostics.host import (
     gpus,
     library_findings,
     machine,
+    node,
     package_findings,
     settings,
 )
@@ -148,6 +149,14 @@ TABLE: tuple[Examine, ...] = (
     machine.little_memory,
     machine.little_disk,
     machine.little_shm,
+    node.file_system_silent,
+    node.temporary_not_writable,
+    node.little_temporary,
+    node.home_not_writable,
+    node.root_squash,
+    node.home_without_locks,
+    node.no_user_namespaces,
+    node.no_route_out,
     environment_findings.engine_without_gpus,
     environment_findings.engine_silent,
     environment_findings.nothing_runs_images,
@@ -163,6 +172,9 @@ TABLE: tuple[Examine, ...] = (
     gpus.ecc,
     gpus.persistence,
     settings.memory_settings,
+    node.login_node,
+    node.read_only_image,
+    node.clock_not_synchronized,
 )
 
 

@@ -63,7 +63,10 @@ def request_for(expectation: Expectation, *, gpu: bool, limit: float = 600.0) ->
 # Runs on every Python that the probe supports; the directory is removed afterwards.
 _LAUNCH = """
 import base64, os, shutil, subprocess, sys, tempfile, zlib
-directory = tempfile.mkdtemp(prefix="envbuilder-probe-")
+try:
+    directory = tempfile.mkdtemp(prefix="envbuilder-probe-")
+except (IOError, OSError):
+    directory = tempfile.mkdtemp(prefix="envbuilder-probe-", dir="/dev/shm")  # of a read-only image
 try:
     for name, packed in zip(("probe.py", "request.json"), sys.argv[1:]):
         with open(os.path.join(directory, name), "wb") as target:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-_PACKAGE = "envbuilder.incontainer.probe"
+_INSIDE = "envbuilder.incontainer"
+_PACKAGE = f"{_INSIDE}.probe"
 _ORDER = (
     "values",
     "machine",
@@ -17,6 +19,7 @@ _ORDER = (
     "driver",
     "nvml",
     "host",
+    "node",
     "toolkit",
     "software",
     "compute",
@@ -40,12 +43,22 @@ _WIDTH = 120
 @cache
 def probe_source() -> bytes:
     """Return the probe, byte for byte as it is copied into a container: one file of standard Python."""
-    directory = files(_PACKAGE)
-    head = directory.joinpath("__init__.py").read_text(encoding="utf-8")
+    return joined(_PACKAGE, tuple(f"{_PACKAGE}.{name}" for name in _ORDER))
+
+
+def joined(package: str, modules: Sequence[str]) -> bytes:
+    """Return modules of `incontainer` as one program that stands alone; the last one has its `main`.
+
+    Args:
+        package: Its docstring becomes that of the program.
+        modules: Full names, each after those that it imports.
+    """
+    head = files(package).joinpath("__init__.py").read_text(encoding="utf-8")
     imports: set[str] = set()
     bodies = []
-    for name in _ORDER:
-        title, own, body = _parts(directory.joinpath(f"{name}.py").read_text(encoding="utf-8"))
+    for module in modules:
+        parent, _, name = module.rpartition(".")
+        title, own, body = _parts(files(parent).joinpath(f"{name}.py").read_text(encoding="utf-8"))
         imports |= own
         bodies.append(f"# --- {title} ".ljust(_WIDTH, "-") + f"\n\n{body}")
     start = 'if __name__ == "__main__":\n    main()\n'
@@ -55,7 +68,7 @@ def probe_source() -> bytes:
 
 def memory_hook() -> bytes:
     """Return the hook for memory policies, byte for byte as it is copied into an image."""
-    return files("envbuilder.incontainer").joinpath("memory_hook.py").read_bytes()
+    return files(_INSIDE).joinpath("memory_hook.py").read_bytes()
 
 
 def _parts(source: str) -> tuple[str, set[str], str]:
@@ -69,4 +82,4 @@ def _parts(source: str) -> tuple[str, set[str], str]:
 
 
 def _is_ours(node: ast.ImportFrom) -> bool:
-    return (node.module or "").startswith(_PACKAGE)
+    return (node.module or "").startswith(f"{_INSIDE}.")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib import resources
 
 from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Failed, Passed, Report
 from envbuilder.diagnostics.report.html_figures import charts, plain, proportions, text
+from envbuilder.diagnostics.report.html_page import html_page
 from envbuilder.diagnostics.report.summary import (
     OutcomeKind,
     by_group,
@@ -18,25 +18,12 @@ from envbuilder.diagnostics.report.summary import (
     tally,
 )
 
-# Whatever a name or a message contains, the page can load and run nothing.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _FOOTER = "Written by envbuilder. Not proven means that a check could not run; it never counts as passed."
 
 
 def html_report(report: Report) -> str:
     """Return the report as one page."""
-    lines = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{plain(f'{headline(report)}: {report.subject}')}</title>",
-        '<link rel="icon" href="data:,">',
-        f"<style>\n{_style()}</style>",
-        "</head>",
-        "<body>",
+    body = (
         *_header(report),
         "<main>",
         *_failed(report),
@@ -48,15 +35,8 @@ def html_report(report: Report) -> str:
         *_section(f"Tier {report.tier.value} did not prove", _listing(report.not_covered)),
         "</main>",
         f"<footer><p>{_FOOTER}</p></footer>",
-        "</body>",
-        "</html>",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _style() -> str:
-    """Return the style sheet: light, dark, narrow, print; without external resources."""
-    return resources.files("envbuilder.diagnostics.report").joinpath("page.css").read_text(encoding="utf-8")
+    )
+    return html_page(f"{headline(report)}: {report.subject}", body)
 
 
 def _header(report: Report) -> Iterator[str]:

@@ -24,9 +24,12 @@ def junit_report(report: Report) -> str:
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f"<testsuites {counts}>",
-        f'  <testsuite name={_attribute(report.subject)} {counts} time="{report.seconds:.3f}">',
+        f'  <testsuite name={xml_attribute(report.subject)} {counts} time="{report.seconds:.3f}">',
         "    <properties>",
-        *(f"      <property name={_attribute(name)} value={_attribute(value)}/>" for name, value in _facts(report)),
+        *(
+            f"      <property name={xml_attribute(name)} value={xml_attribute(value)}/>"
+            for name, value in _facts(report)
+        ),
         "    </properties>",
         *(line for result in report.results for line in _case(result, report)),
         "  </testsuite>",
@@ -36,7 +39,7 @@ def junit_report(report: Report) -> str:
 
 
 def _case(result: CheckResult, report: Report) -> list[str]:
-    head = f"    <testcase classname={_attribute(f'envbuilder.{report.tier.value}')} name={_attribute(result.id)}"
+    head = f"    <testcase classname={xml_attribute(f'envbuilder.{report.tier.value}')} name={xml_attribute(result.id)}"
     head += "" if result.seconds is None else f' time="{result.seconds:.3f}"'
     inner = _inner(result, failed=result in report.failed)
     return [f"{head}>", f"      {inner}", "    </testcase>"] if inner else [f"{head}/>"]
@@ -47,10 +50,10 @@ def _inner(result: CheckResult, *, failed: bool) -> str:
         case Passed():
             return ""
         case Failed(finding=finding):
-            return f'<failure type="failed" message={_attribute(f"{finding.message}. Remedy: {finding.remedy}")}/>'
+            return f'<failure type="failed" message={xml_attribute(f"{finding.message}. Remedy: {finding.remedy}")}/>'
         case NotProven(reason=reason):
             kind = 'failure type="not-proven"' if failed else "skipped"
-            return f"<{kind} message={_attribute(f'not proven: {reason}')}/>"
+            return f"<{kind} message={xml_attribute(f'not proven: {reason}')}/>"
         case other:
             assert_never(other)
 
@@ -65,5 +68,6 @@ def _facts(report: Report) -> list[tuple[str, str]]:
     ]
 
 
-def _attribute(text: str) -> str:
+def xml_attribute(text: str) -> str:
+    """Return the value of an attribute, with its quotes; what XML cannot represent is replaced."""
     return quoteattr(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text))

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import BinaryIO, Protocol, TypeAlias
 
-from envbuilder.core.errors import ToolMissing, VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
-from envbuilder.core.install_commands import install_command
 from envbuilder.image.layers.deflate import MEMBER_HEAD, fixed_block, member_tail, packed, stored_block
 from envbuilder.image.layers.entries import Spliced
 from envbuilder.image.layers.inflate import Reader
 from envbuilder.image.layers.zlib_library import Compressor, Deflate
 from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.layout.layer_compression import zstandard
 from envbuilder.oci.tar.headers import headers
 from envbuilder.oci.tar.members import Member
 
@@ -277,12 +276,7 @@ def zstd_compressor() -> tuple[Compressor, str]:
     Raises:
         ToolMissing: zstd is not installed.
     """
-    try:
-        module = import_module("zstandard")
-    except ImportError as error:
-        raise ToolMissing(
-            "layers in the format zstd require the Python package zstandard", hint=f"`{install_command('zstandard')}`"
-        ) from error
+    module = zstandard()
     version = ".".join(str(part) for part in module.ZSTD_VERSION)
     return module.ZstdCompressor(level=_ZSTD_LEVEL, write_content_size=False).compressobj(), version
 

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import base64
 import struct
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import BinaryIO
+
+from isal import isal_zlib
 
 from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.layers.compression import Buffer, Digesting, GzipCompressor, Watch, read, unseen
 from envbuilder.image.layers.deflate import MEMBER_HEAD, fixed_block, member_tail, packed, stored_block
+from envbuilder.image.layers.deflate_blocks import cut
 from envbuilder.image.layers.entries import Entry, Spliced
-from envbuilder.image.layers.inflate import Reader
+from envbuilder.image.layers.inflate import Reader, damaged
 from envbuilder.image.layers.zlib_library import Deflate
 from envbuilder.oci.tar.headers import headers, padding
 from envbuilder.oci.tar.members import EPOCH, Kind, Member, file_of
@@ -32,11 +36,14 @@ CONTENTS = "stargz.index.json"
 NO_PREFETCH = ".no.prefetch.landmark"
 """Path of the file that says that nothing is fetched before a container starts."""
 
+PREFETCH = ".prefetch.landmark"
+"""Path of the file up to which a layer is fetched, in few requests, before a container starts."""
+
 LARGEST_CHUNK = 4 << 20
 """Maximum size in bytes of a chunk, unpacked; the default of stargz-snapshotter (`chunkSize` of its writer)."""
 
 _LANDMARK = b"\x0f"
-_RESERVED = {CONTENTS, NO_PREFETCH, ".prefetch.landmark"}
+_RESERVED = {CONTENTS, NO_PREFETCH, PREFETCH}
 _XATTR = "SCHILY.xattr."
 _TYPES = {
     Kind.FILE: "reg",
@@ -63,13 +70,18 @@ class Chunk:
     digest: str
 
 
-def with_landmark(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield the entries of a layer after the file that ends its prefetched part, which is empty.
+def with_landmark(entries: Iterable[Entry], *, prefetched: bool = False) -> Iterator[Entry]:
+    """Yield the entries of a layer, and the file that says which part of it is fetched before a container starts.
+
+    Args:
+        entries: In the order of the layer.
+        prefetched: Whether that is all of it; otherwise nothing is.
 
     Raises:
         VerificationFailed: An entry has a path that the format reserves, or one that its JSON cannot hold.
     """
-    yield Entry(member=file_of(NO_PREFETCH, _LANDMARK, mtime=EPOCH))
+    if not prefetched:
+        yield Entry(member=file_of(NO_PREFETCH, _LANDMARK, mtime=EPOCH))
     for entry in entries:
         if entry.path in _RESERVED or not _is_utf8(entry.path + entry.member.target):
             raise VerificationFailed(
@@ -77,6 +89,8 @@ def with_landmark(entries: Iterable[Entry]) -> Iterator[Entry]:
                 hint="use --layer-format gzip-spliced, or remove the file",
             )
         yield entry
+    if prefetched:
+        yield Entry(member=file_of(PREFETCH, _LANDMARK, mtime=EPOCH))
 
 
 def described(member: Member, link_to: str = "") -> dict[str, object]:
@@ -166,7 +180,7 @@ class EstargzSink:
     def splice(self, spliced: Spliced, size: int, watch: Watch | None = None) -> None:
         """See `Sink.splice`."""
         if size > LARGEST_CHUNK:
-            self._compressed(_watched(self._reader.inflated(spliced, size), watch or unseen))
+            self._cut(spliced, size, watch or unseen)
             return
         self._flush()
         offset, digest = self._out.size, Digesting()
@@ -193,6 +207,25 @@ class EstargzSink:
     def close(self) -> None:
         """See `Sink.close`."""
         self._reader.close()
+
+    def _cut(self, spliced: Spliced, size: int, watch: Watch) -> None:
+        self._flush()
+        whole, crc, chunks = Digesting(), 0, []
+        try:
+            for stream, data in cut(self._reader.pieces(spliced), LARGEST_CHUNK, self._deflate):
+                if whole.size + len(data) > size:
+                    raise damaged(spliced.file, f"it has more than {size} bytes")
+                watch(data)
+                whole.update(data)
+                self._tar.update(data)
+                crc = isal_zlib.crc32(data, crc)
+                chunks.append(Chunk(offset=self._out.size, size=len(data), digest=digest_of(data)))
+                self._out.write(packed(data, stream))
+        except zlib.error as error:
+            raise damaged(spliced.file, str(error)) from error
+        if (whole.size, crc) != (size, spliced.crc):
+            raise damaged(spliced.file, f"it has {whole.size} bytes and CRC {crc:08x}")
+        self._add(chunks, whole.digest)
 
     def _compressed(self, pieces: Iterable[bytes]) -> None:
         self._flush()

@@ -67,6 +67,7 @@ def write_layer(  # noqa: PLR0913  each is a parameter of one pass
     layer_format: LayerFormat = LayerFormat.GZIP_SPLICED,
     *,
     packing: Packing = Packing.SPLICED,
+    prefetched: bool = False,
     expected: Packed | None = None,
     watcher: Callable[[Entry], Watch | None] = lambda _entry: None,
     deflate: Callable[[], Deflate] = host_deflate,
@@ -78,6 +79,7 @@ def write_layer(  # noqa: PLR0913  each is a parameter of one pass
         store: Receives the blob.
         layer_format: Format of the blob.
         packing: Packing within the format `gzip-spliced`.
+        prefetched: Whether a container reads most of the layer before it does its work; for the format `estargz`.
         expected: The expected result. Spliced contents are then not unpacked, which is most of the work: the digest of
             the blob proves them.
         watcher: Returns a callback for the content of a spliced entry, or None.
@@ -94,7 +96,8 @@ def write_layer(  # noqa: PLR0913  each is a parameter of one pass
     with store.writing() as blob:
         sink = _sink(layer_format, blob.write, tar, packing, deflate)
         with closing(sink):
-            _fill(sink, with_landmark(entries) if layer_format is LayerFormat.ESTARGZ else entries, watcher)
+            is_lazy = layer_format is LayerFormat.ESTARGZ
+            _fill(sink, with_landmark(entries, prefetched=prefetched) if is_lazy else entries, watcher)
         diff_id = expected.diff_id if tar.silent and expected else tar.digest
         done = Packed(digest=blob.digest, size=blob.size, diff_id=diff_id, contents=sink.contents)
         _compare(done, expected)

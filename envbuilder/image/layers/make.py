@@ -32,9 +32,13 @@ from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.tar.members import Kind
 
+_PREFETCHED = (LayerKind.INTERPRETER, LayerKind.BYTECODE)
+"""Layers of many small files of which a program reads most before it begins its work. A request for each takes longer
+than all of them in few (ADR 0042)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class LayerTask:
     """One layer to make.
 
     Attributes:
@@ -76,6 +80,7 @@ class Task:
             self.ingredients.store,
             self.format,
             packing=packing,
+            prefetched=self.layer.kind in _PREFETCHED,
             expected=self.expected,
             watcher=libraries.watch,
             deflate=self.ingredients.deflate,
@@ -89,7 +94,7 @@ class Task:
         )
 
 
-def make_layer(task: Task) -> LayerRecord:
+def make_layer(task: LayerTask) -> LayerRecord:
     """Write one layer into the store.
 
     Raises:
@@ -101,19 +106,19 @@ def make_layer(task: Task) -> LayerRecord:
     return _MAKERS[task.layer.kind](task)
 
 
-def _base(task: Task) -> LayerRecord:
+def _base(task: LayerTask) -> LayerRecord:
     content = task.ingredients.base
     own = task.ingredients
     packed = write_tar(content.tar(), own.store, task.format, expected=task.expected, deflate=own.deflate)
     return LayerRecord(packed=packed)
 
 
-def _system(task: Task) -> LayerRecord:
+def _system(task: LayerTask) -> LayerRecord:
     added = task.ingredients.base.added()
     return task.write((Entry(member=member) for member in added), Packing.COMPRESSED)
 
 
-def _interpreter(task: Task) -> LayerRecord:
+def _interpreter(task: LayerTask) -> LayerRecord:
     own = task.ingredients
     user = own.lock.user
     entries = [
@@ -134,7 +139,7 @@ def _standard_library(own: Ingredients) -> list[Entry]:
     return [] if any("/__pycache__/" in entry.path for entry in found) else found
 
 
-def _libraries(task: Task) -> LayerRecord:
+def _libraries(task: LayerTask) -> LayerRecord:
     own = task.ingredients
     entries = [
         entry for pin in task.layer.archives for entry in library_entries(pin, own.archives.libraries(pin), own.store)
@@ -143,11 +148,11 @@ def _libraries(task: Task) -> LayerRecord:
     return task.write(entries, Packing.COMPRESSED, needs=needs)
 
 
-def _wheels(task: Task) -> LayerRecord:
+def _wheels(task: LayerTask) -> LayerRecord:
     return task.write(_installed(task, task.layer), Packing.SPLICED)
 
 
-def _own(task: Task) -> LayerRecord:
+def _own(task: LayerTask) -> LayerRecord:
     clashes = Clashes(_sum, task.ingredients.lock.allow)
     for entry, own in _below(task):
         clashes.see(entry, own=own)
@@ -159,7 +164,7 @@ def _own(task: Task) -> LayerRecord:
         return task.write([*entries, *compiled], Packing.MIXED, notes=clashes.notes[noted:])
 
 
-def _installed(task: Task, layer: Layer) -> Iterator[Entry]:
+def _installed(task: LayerTask, layer: Layer) -> Iterator[Entry]:
     own = task.ingredients
     allowed = own.lock.allow if layer.kind is LayerKind.OWN else ()
     for pin in layer.packages:
@@ -167,7 +172,7 @@ def _installed(task: Task, layer: Layer) -> Iterator[Entry]:
         yield from admitted(installed(wheel, own.prefix), own.prefix, wheel.dist_info, allowed)
 
 
-def _below(task: Task) -> Iterator[tuple[Entry, bool]]:
+def _below(task: LayerTask) -> Iterator[tuple[Entry, bool]]:
     """Yield the entries of distributions in lower layers, with True for own ones, if their wheels are in the store.
 
     Their layers can be known without the wheels. `validate --tier static` compares the rest.
@@ -202,13 +207,13 @@ def _content(own: Ingredients, pin: PackagePin) -> Iterator[Entry]:
     yield from scripts(wheel, own.prefix)
 
 
-def _links(task: Task) -> LayerRecord:
+def _links(task: LayerTask) -> LayerRecord:
     own = task.ingredients
     paths = [path for pin in own.lock.group(PackageGroup.CUDA) for path in own.wheel(pin).contents]
     return task.write(library_links(paths, own.prefix.site, task.layer.links), Packing.COMPRESSED)
 
 
-def _bytecode(task: Task) -> LayerRecord:
+def _bytecode(task: LayerTask) -> LayerRecord:
     own = task.ingredients
     sources = {pin: tuple(brought(own.wheel(pin), own.prefix)) for pin in task.layer.compiled}
     kept = KeptBytecode(plan=task.plan, store=own.store)
@@ -216,13 +221,13 @@ def _bytecode(task: Task) -> LayerRecord:
         return task.write(compiled, Packing.COMPRESSED)
 
 
-def _compiled(task: Task, entries: Sequence[Entry]) -> AbstractContextManager[Sequence[Entry]]:
+def _compiled(task: LayerTask, entries: Sequence[Entry]) -> AbstractContextManager[Sequence[Entry]]:
     """Return the bytecode of some entries, for a `with` block; without a source, the interpreter is not unpacked."""
     own = task.ingredients
     return bytecode(entries, own.python(), own.work, task.jobs) if source_size(entries) else nullcontext(())
 
 
-def _files(task: Task) -> LayerRecord:
+def _files(task: LayerTask) -> LayerRecord:
     """Return the own files; directories of the base and of the user stay as they are."""
     own = task.ingredients
     files = {entry.path: entry for entry in map(own.file, task.layer.files)}
@@ -239,7 +244,7 @@ def _files(task: Task) -> LayerRecord:
     return task.write([*kept, *files.values()], Packing.COMPRESSED)
 
 
-def _image(task: Task) -> LayerRecord:
+def _image(task: LayerTask) -> LayerRecord:
     own = task.ingredients
     entries = [text(LOCK_FILE, own.lock_text.encode()), text(PROBE_FILE, own.probe())]
     if hook := own.hook():
@@ -248,7 +253,7 @@ def _image(task: Task) -> LayerRecord:
     return task.write(entries, Packing.COMPRESSED)
 
 
-_MAKERS: dict[LayerKind, Callable[[Task], LayerRecord]] = {
+_MAKERS: dict[LayerKind, Callable[[LayerTask], LayerRecord]] = {
     LayerKind.BASE: _base,
     LayerKind.SYSTEM: _system,
     LayerKind.INTERPRETER: _interpreter,

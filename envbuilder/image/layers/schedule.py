@@ -15,7 +15,7 @@ from envbuilder.image.base.provided_libraries import provided
 from envbuilder.image.builds import BuildEvent, BuildStep, StepFinished, StepStarted
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.layers.build_state import Draft
-from envbuilder.image.layers.make import Task, make_layer
+from envbuilder.image.layers.make import LayerTask, make_layer
 from envbuilder.image.layers.ports import AssemblyContext, LayerPushes
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.plan.plan import Layer, LayerKind
@@ -226,7 +226,7 @@ class Making:
         for layer in sorted(draft.to_make(self.context.store), key=_by_duration):
             key = draft.keys[layer.id]
             if key not in self.records:
-                task = Task(
+                task = LayerTask(
                     plan=draft.plan,
                     layer=layer,
                     ingredients=draft.ingredients,
@@ -287,7 +287,7 @@ class Making:
         self.fetching.wait([base])
         pushes.send(layer.id, layer.blob)
 
-    def _make(self, key: str, task: Task, files: Iterable[str]) -> LayerRecord:
+    def _make(self, key: str, task: LayerTask, files: Iterable[str]) -> LayerRecord:
         self.fetching.wait(files)
         with self._slots, self.context.store.only_one(f"layer-{key.removeprefix('sha256:')}"):
             if self._stopped.is_set():
@@ -306,14 +306,14 @@ def _by_duration(layer: Layer) -> int:
     return _SLOWEST.index(layer.kind) if layer.kind in _SLOWEST else len(_SLOWEST)
 
 
-def _with_libraries(record: LayerRecord, task: Task) -> LayerRecord:
+def _with_libraries(record: LayerRecord, task: LayerTask) -> LayerRecord:
     """Return the record of a base with the names of its libraries, so that comparing them does not need the base."""
     if task.layer.kind is not LayerKind.BASE:
         return record
     return replace(record, brings=tuple(sorted(provided(of_tar(task.ingredients.base.tar())))))
 
 
-def _named(task: Task) -> LayerRecord:
+def _named(task: LayerTask) -> LayerRecord:
     try:
         return make_layer(task)
     except VerificationFailed as error:

@@ -28,7 +28,7 @@ _MEMORY = 8
 """zlib's default (`DEF_MEM_LEVEL`), which Python uses too."""
 
 _OUTPUT = 1 << 18
-_NO_FLUSH, _FINISH = 0, 4
+_NO_FLUSH = 0
 _OK, _STREAM_END, _BUFFER_ERROR = 0, 1, -5
 _LIBRARY = re.compile(r"(usr/)?lib/x86_64-linux-gnu/libz\.so\.1(\.\d+)+")
 KNOWN = frozenset(
@@ -56,11 +56,19 @@ class Compressor(Protocol):
         ...
 
 
-Deflate: TypeAlias = Callable[[], Compressor]
+class DeflateCompressor(Compressor, Protocol):
+    """The interface of the standard library's compressors of deflate streams."""
+
+    def flush(self, mode: int = zlib.Z_FINISH, /) -> bytes:
+        """Return the remaining bytes; with `Z_SYNC_FLUSH`, the stream ends with a whole byte and may be continued."""
+        ...
+
+
+Deflate: TypeAlias = Callable[[], DeflateCompressor]
 """Starts a raw deflate stream."""
 
 
-def of_host() -> Compressor:
+def of_host() -> DeflateCompressor:
     """Start a stream of this Python's zlib, which may be a replacement."""
     return zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW)
 
@@ -135,7 +143,7 @@ def of_library(content: bytes) -> Deflate:
     return lambda: _Stream(library)
 
 
-class _State(ctypes.Structure):
+class ZlibState(ctypes.Structure):
     """The structure `z_stream` of zlib.h on 64 bits."""
 
     _fields_ = (
@@ -163,11 +171,11 @@ class _Stream:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
-        self._state = _State()
+        self._state = ZlibState()
         self._output = ctypes.create_string_buffer(_OUTPUT)
         started = library.deflateInit2_(
             *(ctypes.byref(self._state), _LEVEL, zlib.DEFLATED, _RAW, _MEMORY, zlib.Z_DEFAULT_STRATEGY),
-            *(library.zlibVersion(), ctypes.sizeof(_State)),
+            *(library.zlibVersion(), ctypes.sizeof(ZlibState)),
         )
         self._is_open = started == _OK
         if not self._is_open:
@@ -177,10 +185,11 @@ class _Stream:
         """See `Compressor.compress`."""
         return self._run(data, _NO_FLUSH)
 
-    def flush(self) -> bytes:
-        """See `Compressor.flush`."""
-        packed = self._run(b"", _FINISH)
-        self._end()
+    def flush(self, mode: int = zlib.Z_FINISH, /) -> bytes:
+        """See `DeflateCompressor.flush`."""
+        packed = self._run(b"", mode)
+        if mode == zlib.Z_FINISH:
+            self._end()
         return packed
 
     def __del__(self) -> None:

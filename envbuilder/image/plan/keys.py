@@ -22,6 +22,10 @@ _BYTECODE = {"bytecode": 2}
 """Version of the bytecode that the same source and interpreter give: since 2, whatever was compiled before."""
 
 
+_FORMATS = {LayerFormat.ESTARGZ: {"estargz": 2}}
+"""Version of a format: since 2, layers of bytecode are prefetched, and large files are cut between deflate blocks."""
+
+
 def layer_key(plan: Plan, layer: Layer, layer_format: LayerFormat, *, image_inputs: Iterable[str] = ()) -> str:
     """Return the key of one layer.
 
@@ -32,6 +36,7 @@ def layer_key(plan: Plan, layer: Layer, layer_format: LayerFormat, *, image_inpu
         image_inputs: Digests of the content of the last layer: lock and probe.
     """
     inputs: dict[str, object] = {"version": VERSION, "format": layer_format.value, "kind": layer.kind.value}
+    inputs |= _FORMATS.get(layer_format, {})
     if layer.kind is LayerKind.IMAGE:
         inputs["holds"] = sorted(image_inputs)
     else:

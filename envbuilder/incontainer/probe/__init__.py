@@ -13,7 +13,8 @@ The request is JSON; every field may be left out:
 
 `hardware` (driver, NVML, the host around them, CUDA libraries on every GPU; no framework) is true where `gpu` is. With
 `--hardware`, or with `framework` false, only that is looked at, and TensorFlow is not touched. With `compute` false
-nothing is computed on a GPU.
+nothing is computed on a GPU. The only thing that is written is an empty file in HOME and one in the directory of
+temporary files, to see whether they can be written and locked; both are removed at once.
 
 The answer is {"schema": 1, "request": {...}, "seconds": S, "facts": {NAME: FACT}}, where a FACT is either
 {"ok": true, "seconds": S, "value": ...} or {"ok": false, "seconds": S, "error": {"type", "message", "trace"}}.

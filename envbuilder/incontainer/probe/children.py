@@ -15,6 +15,13 @@ from envbuilder.incontainer.probe.values import CLOCK, TRACE_LINES, text_lines, 
 
 BUDGET = 120
 NOT_ENOUGH = 1.0
+# Where children find the directory that TMPDIR named before.
+GIVEN_TMPDIR = "ENVBUILDER_PROBE_TMPDIR"
+
+
+def given_directory():
+    """Return the directory in which programs of this user put temporary files, whether it can be written or not."""
+    return os.environ.get(GIVEN_TMPDIR) or os.environ.get("TMPDIR") or "/tmp"
 
 
 class Steps(object):
@@ -80,7 +87,8 @@ class Child(object):
             environment["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
         environment.setdefault("TF_CPP_MIN_LOG_LEVEL", "0")
         # A child that crashes or skips its clean-up leaves files behind (AutoGraph does); they go with this directory.
-        self.scratch = environment["TMPDIR"] = tempfile.mkdtemp(prefix="envbuilder-")
+        self.scratch = tempfile.mkdtemp(prefix="envbuilder-")
+        environment.update({GIVEN_TMPDIR: given_directory(), "TMPDIR": self.scratch})
         self.written = tempfile.TemporaryFile()
         self.started = CLOCK()
         self.process = subprocess.Popen(
@@ -175,3 +183,11 @@ def run_part(part, path, names, limit, first=""):
     """Return all steps of one part: facts by name, and the other lines of its processes."""
     steps = Steps(part, path, names, {}, limit)
     return steps.run(first), steps.log
+
+
+def use_writable_directory():
+    """Put temporary files into /dev/shm if no usual directory for them can be written, as in a read-only image."""
+    try:
+        tempfile.gettempdir()
+    except (IOError, OSError):
+        tempfile.tempdir = "/dev/shm"

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from envbuilder.incontainer.probe.children import NOT_ENOUGH, Steps
+from envbuilder.incontainer.probe.children import NOT_ENOUGH, Steps, use_writable_directory
 from envbuilder.incontainer.probe.compute import compute, part_compute
 from envbuilder.incontainer.probe.driver import driver, loader, part_driver
 from envbuilder.incontainer.probe.framework import build, devices, imported
@@ -19,6 +19,7 @@ from envbuilder.incontainer.probe.host import host, part_nodes
 from envbuilder.incontainer.probe.libraries import cudnn, cudnn_soname, libraries, part_cudnn, part_libraries
 from envbuilder.incontainer.probe.machine import distributions, interpreter, machine
 from envbuilder.incontainer.probe.memory_policy import memory_policy
+from envbuilder.incontainer.probe.node import clock, network, node_facts, part_node, scheduler
 from envbuilder.incontainer.probe.nvml import nvml_fact, part_nvml
 from envbuilder.incontainer.probe.operations import on_gpu
 from envbuilder.incontainer.probe.own_check import own_check_fact, part_own_check
@@ -108,6 +109,7 @@ PARTS = {
     "driver": part_driver,
     "nvml": part_nvml,
     "nodes": part_nodes,
+    "node": part_node,
     "compute": part_compute,
     "own-check": part_own_check,
     "tensorflow": part_tensorflow,
@@ -164,9 +166,18 @@ def without_framework(request, path):
     if request["hardware"]:
         facts["nvml"] = opened(look(nvml_fact, path))
         facts["host"] = look(host, path, facts["driver"], facts["nvml"])
+        facts.update(surroundings(path))
         if request["compute"]:
             facts["compute"] = opened(look(compute, request, path))
     return facts
+
+
+def surroundings(path):
+    """Return what decides about jobs on a node of a cluster, by name."""
+    facts = {"network": look(network), "clock": look(clock), "scheduler": look(scheduler)}
+    together = look(node_facts, path)
+    names = ("directories", "user-namespaces")
+    return dict(facts, **(together["value"] if together["ok"] else dict((name, together) for name in names)))
 
 
 def everything(request, path):
@@ -210,6 +221,7 @@ def main():
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != os.path.dirname(os.path.abspath(__file__))]
     request = read_request(options.request)
     output = private_stdout()
+    use_writable_directory()
     if options.part:
 
         def report(name, function, *arguments):

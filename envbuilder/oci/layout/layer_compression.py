@@ -8,16 +8,16 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import BinaryIO, Self, cast
 
 from isal import igzip, igzip_lib
 
 from envbuilder.core.archives.limits import LIMITS, Bounded, Budget
 from envbuilder.core.archives.member_names import BadArchive
-from envbuilder.core.errors import ToolMissing, VerificationFailed
-from envbuilder.core.install_commands import install_command
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.install_commands import optional_package
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -61,13 +61,17 @@ def _opened(packed: BinaryIO, head: bytes) -> BinaryIO:
     return _zstd(packed) if head == _ZSTD else packed
 
 
+def zstandard() -> ModuleType:
+    """Return the library for zstd.
+
+    Raises:
+        ToolMissing: It is not installed.
+    """
+    return optional_package("zstandard", "layers in the format zstd require the Python package zstandard")
+
+
 def _zstd(packed: BinaryIO) -> BinaryIO:
-    try:
-        module = import_module("zstandard")
-    except ImportError as error:
-        raise ToolMissing(
-            "layers in the format zstd require the Python package zstandard", hint=f"`{install_command('zstandard')}`"
-        ) from error
+    module = zstandard()
     stream = module.ZstdDecompressor().stream_reader(packed, read_across_frames=True, closefd=False)
     return cast("BinaryIO", _ZstdReader(stream, module.ZstdError))
 

@@ -74,10 +74,22 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
     return bytes((int(match[1], 8),))
 
 
+def _join(path: str) -> None:
+    namespace = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    _call("setns", ctypes.c_int(namespace), ctypes.c_int(0))
+    os.close(namespace)
+
+
+def _shares_network(task: dict[str, object]) -> bool:
+    return bool(task["host_network"] or task["joined"])
+
+
 def _unshare(task: dict[str, object]) -> None:
+    for path in cast("list[str]", task["joined"]):
+        _join(path)
     uid, gid = os.geteuid(), os.getegid()
     flags = _NEW_MOUNTS | _NEW_NAMES | _NEW_IPC | _NEW_PIDS
-    flags |= 0 if task["host_network"] else _NEW_NETWORK
+    flags |= 0 if _shares_network(task) else _NEW_NETWORK
     flags |= _NEW_ACCOUNTS if task["map_accounts"] else 0
     _call("unshare", ctypes.c_int(flags))
     if task["map_accounts"]:
@@ -94,7 +106,7 @@ def _build(task: dict[str, object]) -> None:
     _devices(f"{root}/dev", str(task["size"]))
     # A new sysfs, without the file systems below /sys, may only be mounted by the owner of the network namespace:
     # https://github.com/torvalds/linux/blob/v6.12/fs/sysfs/mount.c
-    _system(f"{root}/sys", fresh=not (task["host_network"] and task["map_accounts"]))
+    _system(f"{root}/sys", fresh=not (_shares_network(task) and task["map_accounts"]))
     for folder in cast("list[str]", task["empty"]):
         _mount("tmpfs", f"{root}{folder}", "tmpfs", _NO_SUID | _NO_DEVICES, f"mode=1777{task['size']}")
     for bind in _binds(task, "binds"):
@@ -233,7 +245,7 @@ def _become(task: dict[str, object]) -> NoReturn:
     _build(task)
     _change_root(root)
     _call("sethostname", b"envbuilder", ctypes.c_size_t(10))
-    if not task["host_network"]:
+    if not _shares_network(task):
         _loopback()
     os.umask(0o022)
     _limit(task)

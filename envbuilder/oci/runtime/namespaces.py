@@ -68,6 +68,7 @@ def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, obj
         "size": size_option(task.limits),
         "filter": program().hex() if is_filtered() else "",
         "host_network": task.host_network,
+        "joined": [path for path in (task.joined.accounts, task.joined.network) if path] if task.joined else [],
     }
 
 

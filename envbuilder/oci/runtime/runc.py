@@ -65,6 +65,8 @@ class Runc:
                 f"runc without root privileges cannot run a command as the user {task.uid}",
                 hint="omit --user, or run as root",
             )
+        if task.joined and not self.as_root:
+            raise UsageError("runc without root privileges cannot join a network namespace", hint="run as root")
         with scratch(self.work) as folder:
             skeleton = make_skeleton(task, folder)
             (folder / "config.json").write_text(json.dumps(self._bundle(task, skeleton)), "utf-8")
@@ -169,7 +171,7 @@ def bundle(
         "hostname": "envbuilder",
         "mounts": list(_mounts(task, skeleton, as_root=as_root, deep=deep)),
         "linux": {
-            "namespaces": [{"type": kind} for kind in _namespaces(task, own_accounts=bool(accounts))],
+            "namespaces": list(_namespaces(task, own_accounts=bool(accounts))),
             **accounts,
             "maskedPaths": [*HIDDEN, *task.hidden],
             "readonlyPaths": list(LOCKED),
@@ -184,12 +186,15 @@ def _resources(task: Task) -> dict[str, object]:
     return {"pids": {"limit": task.limits.processes or -1}, **memory}
 
 
-def _namespaces(task: Task, *, own_accounts: bool) -> Iterator[str]:
-    yield from ("pid", "ipc", "uts", "mount")
-    if not task.host_network:
-        yield "network"
+def _namespaces(task: Task, *, own_accounts: bool) -> Iterator[dict[str, str]]:
+    for kind in ("pid", "ipc", "uts", "mount"):
+        yield {"type": kind}
+    if task.joined:
+        yield {"type": "network", "path": task.joined.network}
+    elif not task.host_network:
+        yield {"type": "network"}
     if own_accounts:
-        yield "user"
+        yield {"type": "user"}
 
 
 def _accounts(task: Task, *, as_root: bool) -> dict[str, object]:
@@ -215,7 +220,7 @@ def _mounts(task: Task, skeleton: Skeleton, *, as_root: bool, deep: bool) -> Ite
     yield _mount(DEV, "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k")
     yield _mount(f"{DEV}/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620")
     yield _mount(SHM, "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", *size)
-    if task.host_network and not as_root:
+    if (task.host_network or task.joined) and _accounts(task, as_root=as_root):
         # A new sysfs, without the file systems below /sys, may only be mounted by the owner of the network namespace:
         # https://github.com/torvalds/linux/blob/v6.12/fs/sysfs/mount.c
         yield bind(Bind(source=Path(SYS), target=SYS))

@@ -44,6 +44,19 @@ SCRIPT_LIMITS = replace(BUILD_LIMITS, memory=900 << 20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedNetwork:
+    """A network namespace that exists.
+
+    Attributes:
+        network: Path of the namespace, such as `/proc/123/ns/net`.
+        accounts: Path of the user namespace that owns it; empty if it is that of this host.
+    """
+
+    network: str
+    accounts: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """One command in a root file system, with all settings resolved.
 
@@ -58,6 +71,7 @@ class Task:
         files: `(absolute path, content)`, readable by all users.
         mounts: `(path on this host, absolute path)`, read-only.
         host_network: Whether it uses the network of this host; otherwise it has none.
+        joined: Network namespace to use instead of a new one without network; not with `host_network`.
         timeout: Seconds after which all its processes are killed.
         copy_out: Absolute path of one file to read after it has ended; empty for none.
         shared: `(path on this host, absolute path)`, writable.
@@ -79,6 +93,7 @@ class Task:
     files: tuple[tuple[str, bytes], ...] = ()
     mounts: tuple[tuple[str, str], ...] = ()
     host_network: bool = False
+    joined: JoinedNetwork | None = None
     timeout: float = 600.0
     copy_out: str = ""
     shared: tuple[tuple[str, str], ...] = ()

@@ -8,16 +8,19 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from envbuilder.core.errors import EnvbuilderError, ToolMissing
 from envbuilder.oci.runtime.interpreter_guard import Guard
 from envbuilder.oci.runtime.landlock import Landlock
 from envbuilder.oci.runtime.namespaces import Namespaces
+from envbuilder.oci.runtime.networks import InNetwork
 from envbuilder.oci.runtime.processes import wait_for
 from envbuilder.oci.runtime.runc import Runc
-from envbuilder.oci.runtime.sandbox import FOREIGN, Sandbox, Task
+from envbuilder.oci.runtime.sandbox import FOREIGN, JoinedNetwork, Sandbox, Task
 from envbuilder.oci.runtime.unconfined import Unconfined
 
+S = TypeVar("S", bound=Sandbox)
 _SECONDS_TO_TRY = 20.0
 _NOT_THERE = "/envbuilder-tries"
 _NOT_FOUND = 127
@@ -38,6 +41,33 @@ def choose(work: Path, search_path: str) -> Sandbox:
         ToolMissing: None works; states the reason for each.
     """
     return first_working(candidates(work, search_path))
+
+
+def joining(work: Path, search_path: str, network: JoinedNetwork) -> Sandbox:
+    """Return the first sandbox that can run commands in a network namespace.
+
+    Args:
+        work: For files of runs; made when it is missing.
+        search_path: Directories to search for programs, as in PATH.
+        network: The namespace.
+
+    Raises:
+        ToolMissing: None can; states the reason for each.
+    """
+    owned = bool(network.accounts)
+    ways = [way for way in candidates(work, search_path) if _joins(way, owned=owned)]
+    return first_working([InNetwork(sandbox=way, network=network) for way in ways]).sandbox
+
+
+def _joins(way: Sandbox, *, owned: bool) -> bool:
+    """Return True for a sandbox with the privileges that a network namespace needs; runc needs those of root."""
+    match way:
+        case Runc(as_root=as_root):
+            return as_root and not owned
+        case Namespaces(as_root=as_root):
+            return as_root is not owned
+        case _:
+            return False
 
 
 def confine(work: Path, search_path: str, *, allow_host: bool) -> Sandbox:
@@ -105,7 +135,7 @@ def candidates(work: Path, search_path: str) -> tuple[Sandbox, ...]:
     )
 
 
-def first_working(ways: Sequence[Sandbox]) -> Sandbox:
+def first_working(ways: Sequence[S]) -> S:
     """Return the first working sandbox; errors as in `choose`."""
     reasons = []
     for way in ways:

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from importlib import import_module
 from typing import Any, TypeAlias
 
-from envbuilder.core.errors import ToolMissing
-from envbuilder.core.install_commands import install_command
+from envbuilder.core.install_commands import optional_package
 
 _REGISTER, _CONSTANT, _MEMORY = 1, 2, 3
 """`X86_OP_REG`, `X86_OP_IMM` and `X86_OP_MEM`."""
@@ -161,12 +159,7 @@ def instructions(code: bytes, address: int) -> Iterator[Instruction]:
 @cache
 def _decoder() -> tuple[Any, dict[int, Direct]]:
     """Return capstone's decoder, and the meaning of its register numbers."""
-    try:
-        capstone = import_module("capstone")
-    except ImportError as error:
-        raise ToolMissing(
-            "machine code cannot be read: the package capstone is missing", hint=f"`{install_command('capstone')}`"
-        ) from error
+    capstone = optional_package("capstone", "machine code cannot be read: the package capstone is missing")
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     decoder.detail = True
     names = {decoder.reg_name(number): number for number in range(1, 300) if decoder.reg_name(number)}

@@ -21,6 +21,7 @@ from envbuilder.diagnostics.facts.facts import (
 )
 from envbuilder.diagnostics.facts.hardware import GpuBytes, Nvml, NvmlGpu
 from envbuilder.diagnostics.facts.host import BusGpu, DeviceNode, Disk, GpuModules, HostFacts, Wsl
+from envbuilder.diagnostics.facts.node import Directory, NodeDirectory
 from envbuilder.diagnostics.host.environment import (
     EngineAnswers,
     EngineSilent,
@@ -166,8 +167,9 @@ def facts(
     loader: Loader | None = None,
     libraries: tuple[Library, ...] = (),
     interpreter: dict[str, object] | None = None,
+    node: dict[str, object] | None = None,
 ) -> Facts:
-    """Facts of a sound machine, with these parts instead of its own."""
+    """Facts of a sound machine, with these parts instead of its own; those of a node by their names."""
     base = facts_named("tf-2.15-cpu")
     assert isinstance(base.interpreter, Seen)
     python: Interpreter = replace(base.interpreter.value, **{"ld_library_path": "", **(interpreter or {})})  # type: ignore[arg-type]
@@ -192,7 +194,26 @@ def facts(
         imported=NOT_ASKED,
         build=NOT_ASKED,
         devices=NOT_ASKED,
+        **{name: Seen(value=value) for name, value in (node or {}).items()},  # type: ignore[arg-type]
     )
+
+
+def directory(path: str, **changes: object) -> Directory:
+    """A directory with room in which files can be created and locked."""
+    sound = Directory(
+        path=path, type="ext4", options=("rw",), total=500 * GIB, free=200 * GIB, writable=True, error="", locks=True,
+        lock_error="", owner=1000,
+    )  # fmt: skip
+    return replace(sound, **changes)  # type: ignore[arg-type]
+
+
+def directories(
+    *, home: Directory | None = None, temporary: Directory | None = None, root: Directory | None = None
+) -> dict[str, object]:
+    """The directories of a node, sound ones unless given."""
+    states = {"home": home or directory("/home/me"), "root": root or directory("/", locks=None, owner=None)}
+    states["temporary"] = temporary or directory("/tmp")
+    return {"directories": tuple(NodeDirectory(role=role, state=Seen(value=each)) for role, each in states.items())}
 
 
 def view(host_environment: HostEnvironment | None = None, **parts: object) -> MachineView:

@@ -13,6 +13,7 @@ from envbuilder.diagnostics import host as examining
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, LibcudaPath, Loader, Seen, Unseen
 from envbuilder.diagnostics.facts.hardware import GpuBytes, GpuProcess
 from envbuilder.diagnostics.facts.host import BusGpu, Disk, GpuModules, NamedProcess, Smi, Wsl
+from envbuilder.diagnostics.facts.node import Clock, Directory, Network, NodeDirectory, Scheduler, UserNamespaces
 from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.environment import CaBundle, Silence, SourceKind
 from envbuilder.diagnostics.host.machine_view import MachineView
@@ -26,6 +27,8 @@ from tests.unit.diagnostics.host.machines import (
     NODES,
     SILENT,
     around,
+    directories,
+    directory,
     engine,
     gpu,
     host,
@@ -85,6 +88,28 @@ SMI = Smi(path="/usr/bin/nvidia-smi", status=9, said=("NVIDIA-SMI has failed",),
 BARE_CONTAINER = does_not_start(
     100, nvml=NO_NVML, module="535.104.05", host=host(container="docker", **nodes(*NO_NODES))
 )
+
+ROOT = {"uid": 0}
+READ_ONLY = directory("/", writable=False, error="EROFS", locks=None, owner=None)
+NO_FILE = {"writable": False, "locks": None, "owner": None}
+NFS_HOME = directory("/home/me", type="nfs4")
+NAMESPACES = UserNamespaces(works=True, error="", limit=15000, unprivileged=None, apparmor=None)
+NO_NAMESPACES = replace(NAMESPACES, works=False, error="EPERM")
+LOGIN = Scheduler(name="slurm", job=False)
+DEAD_MOUNT = (NodeDirectory(role="home", state=Unseen(kind="Timeout", message="no answer after 6 s")),)
+TMPFS = Disk(path="/tmp", total=GIB, free=GIB)
+ROOT_DISK = Disk(path="/", total=500 * GIB, free=200 * GIB)
+
+
+def no_file(error: str) -> Directory:
+    """A HOME on a file server in which no file can be created."""
+    return replace(NFS_HOME, error=error, writable=False, locks=None, owner=None)
+
+
+def at(home: object = None, *, uid: int = 1000, **parts: object) -> MachineView:
+    """A machine with this HOME."""
+    return view(node=directories(home=home, **parts), interpreter={"uid": uid})  # type: ignore[arg-type]
+
 
 # Id, severity, what it says, the machine.
 CAUGHT: list[tuple[str, Severity, str, MachineView]] = [
@@ -200,6 +225,37 @@ CAUGHT: list[tuple[str, Severity, str, MachineView]] = [
     ("little-memory", W, "(the limit of the control group is 4 GiB)",
         view(machine=machine(memory_limit=4 * GIB), host=host(group_used=3 * GIB))),
     ("little-disk", W, "5 GiB free at /", view(host=host(disks=(Disk(path="/", total=500 * GIB, free=5 * GIB),)))),
+    ("file-system-silent", P, "file system of HOME does not respond: no answer after 6 s", view(
+        node={"directories": DEAD_MOUNT})),
+    ("temporary-not-writable", P, "no file can be created in /tmp: EACCES",
+        at(temporary=directory("/tmp", error="EACCES", **NO_FILE))),
+    ("temporary-not-writable", P, "the whole root file system is mounted read-only",
+        at(temporary=directory("/tmp", error="EROFS", **NO_FILE), root=READ_ONLY)),
+    ("read-only-root", N, "mounted read-only", at(root=READ_ONLY)),
+    ("home-not-writable", W, "(/home/me, ext4): EROFS", at(directory("/home/me", error="EROFS", **NO_FILE))),
+    ("home-not-writable", W, "EACCES", at(no_file("EACCES"))),
+    ("root-squash", W, "belongs to user 65534", at(replace(NFS_HOME, owner=65534), uid=0)),
+    ("root-squash", W, "root is refused: EACCES", at(no_file("EACCES"), uid=0)),
+    ("home-without-locks", W, "(/home/me, nfs4) cannot be locked with flock: ENOLCK",
+        at(replace(NFS_HOME, locks=False, lock_error="ENOLCK"))),
+    ("locks-of-one-node", W, "mount option nolock", at(replace(NFS_HOME, type="nfs", options=("nolock", "rw")))),
+    ("locks-of-one-node", W, "local_lock=flock", at(replace(NFS_HOME, options=("local_lock=flock", "rw")))),
+    ("no-user-namespaces", W, "ENOSPC (user.max_user_namespaces is 0)", view(
+        node={"namespaces": replace(NO_NAMESPACES, error="ENOSPC", limit=0)})),
+    ("no-user-namespaces", W, "EPERM (kernel.unprivileged_userns_clone is 0)", view(
+        node={"namespaces": replace(NO_NAMESPACES, unprivileged=0)})),
+    ("no-user-namespaces", W, "EPERM (AppArmor restricts them)", view(
+        node={"namespaces": replace(NO_NAMESPACES, apparmor=1)})),
+    ("no-user-namespaces", W, "user namespaces: EPERM", view(node={"namespaces": NO_NAMESPACES})),
+    ("no-route-out", W, "no default route", view(node={"network": Network(route=False, proxy=False)})),
+    ("no-route-out", N, "no default route", view(
+        node={"network": Network(route=False, proxy=False)}, host=host(container="docker"))),
+    ("little-tmp", W, "1 GiB of 1 GiB are free at /tmp, a file system of its own (tmpfs", view(
+        host=host(disks=(ROOT_DISK, TMPFS)), node=directories(temporary=directory("/tmp", type="tmpfs")))),
+    ("little-tmp", W, "a file system of its own", view(host=host(disks=(ROOT_DISK, TMPFS)))),
+    ("clock-not-synchronized", N, "no time server", view(node={"clock": Clock(time=1.0, synchronized=False)})),
+    ("login-node", N, "commands of Slurm are installed", MachineView(facts=replace(
+        without_driver().facts, scheduler=Seen(value=LOGIN)))),
     ("little-shm", N, "/dev/shm has 64 MiB", view(machine=machine(shm=64 << 20))),
     ("little-shm", W, "/dev/shm has 64 MiB", view(machine=machine(shm=64 << 20), nvml=nvml(gpu(0), gpu(1)))),
     ("engine-silent", W, "runc 1.1.5 runs images without one", view(around(engine=NO_ENGINE))),
@@ -295,6 +351,40 @@ PASSED: list[tuple[str, MachineView]] = [
     ("little-memory", view(host=host(memory_available=None))),
     ("little-memory", view(machine=machine(memory_limit=4 * GIB), host=host(group_used=None))),
     ("little-disk", view(host=host(disks=()))),
+    ("little-disk", view(host=host(disks=(ROOT_DISK, TMPFS)))),
+    ("little-tmp", view(host=host(disks=(ROOT_DISK, ROOT_DISK)))),
+    ("little-tmp", view(host=host(disks=(replace(ROOT_DISK, free=GIB), replace(ROOT_DISK, path="/tmp", free=GIB))))),
+    ("little-tmp", view(host=host(disks=(ROOT_DISK, replace(TMPFS, total=64 * GIB, free=60 * GIB))))),
+    ("file-system-silent", view(node={"directories": (
+        NodeDirectory(role="home", state=Unseen(kind="PermissionError", message="denied")),)})),
+    ("file-system-silent", at()),
+    ("temporary-not-writable", at(root=READ_ONLY)),
+    ("read-only-root", at(temporary=directory("/tmp", error="EROFS", **NO_FILE), root=READ_ONLY)),
+    ("read-only-root", at()),
+    ("home-not-writable", at(no_file("EACCES"), uid=0)),
+    ("home-not-writable", at()),
+    ("root-squash", at(replace(NFS_HOME, owner=65534))),
+    ("root-squash", at(directory("/home/me", error="EACCES", **NO_FILE), uid=0)),
+    ("root-squash", at(replace(NFS_HOME, owner=0), uid=0)),
+    ("root-squash", at(no_file("EROFS"), uid=0)),
+    ("home-without-locks", at(NFS_HOME)),
+    ("home-without-locks", at(replace(NFS_HOME, locks=None, writable=False, error="EROFS"))),
+    ("locks-of-one-node", at(replace(NFS_HOME, options=("local_lock=none", "rw")))),
+    ("locks-of-one-node", at(replace(NFS_HOME, options=("nolock",), locks=False, lock_error="ENOLCK"))),
+    ("no-user-namespaces", view(node={"namespaces": NAMESPACES})),
+    ("no-user-namespaces", view(node={"namespaces": NO_NAMESPACES}, host=host(container="docker"))),
+    ("no-route-out", view(node={"network": Network(route=False, proxy=True)})),
+    ("no-route-out", view(node={"network": Network(route=None, proxy=False)})),
+    ("no-route-out", view(node={"network": Network(route=True, proxy=False)})),
+    ("clock-not-synchronized", view(node={"clock": Clock(time=1.0, synchronized=None)})),
+    ("clock-not-synchronized", view(node={"clock": Clock(time=1.0, synchronized=True)})),
+    ("login-node", view(node={"scheduler": LOGIN})),
+    ("login-node", MachineView(facts=replace(
+        without_driver().facts, scheduler=Seen(value=replace(LOGIN, job=True))))),
+    ("login-node", MachineView(facts=replace(
+        without_driver().facts, scheduler=Seen(value=replace(LOGIN, name=""))))),
+    ("login-node", MachineView(facts=replace(
+        without_driver(bus=(BUS,)).facts, scheduler=Seen(value=LOGIN)))),
     ("little-shm", view(machine=machine(shm=None))),
     ("little-shm", view(machine=machine(shm=GIB))),
     ("engine-silent", view()),

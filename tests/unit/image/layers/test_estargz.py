@@ -23,7 +23,7 @@ from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Kind, Member, file_of
 from envbuilder.oci.tar.writing import write
 from tests.unit.image.layers.estargz_reader import LazyLayer
-from tests.unit.image.layers.wheels import wheel
+from tests.unit.image.layers.wheels import damage_stream, wheel
 
 PREFIX = Prefix(venv="opt/venv", series="3.8")
 LARGE = b"".join(bytes([number % 7]) * 1000 + hashlib.sha256(b"%d" % number).digest() for number in range(9000))
@@ -57,7 +57,37 @@ def test_every_file_is_read_and_verified_alone(tmp_path: Path, store: Store, met
 def test_large_files_are_in_chunks_that_are_unpacked_alone(tmp_path: Path, store: Store) -> None:
     layer = lazy(store, estargz(entries_of(wheel(tmp_path, WHEEL)), store))
     sizes = [size for _, size, _ in layer.chunks(f"{SITE}/toy/libtoy.so")]
+    assert (len(sizes), sum(sizes)) == (3, len(LARGE))
+    # They end between the blocks of the stream.
+    assert all(LARGEST_CHUNK * 0.9 < size <= LARGEST_CHUNK for size in sizes[:-1])
+
+
+def test_large_files_that_are_in_no_wheel_are_in_chunks_of_one_size(store: Store) -> None:
+    layer = lazy(store, estargz([Entry(member=file_of("large", LARGE, mtime=1))], store))
+    sizes = [size for _, size, _ in layer.chunks("large")]
     assert sizes == [LARGEST_CHUNK, LARGEST_CHUNK, len(LARGE) - 2 * LARGEST_CHUNK]
+
+
+def test_large_files_are_hardly_compressed_again(tmp_path: Path, store: Store) -> None:
+    path = wheel(tmp_path, WHEEL)
+    spliced = open_wheel(path, path.name).contents["toy/libtoy.so"].spliced
+    assert spliced is not None
+    packed = estargz(entries_of(path), store)
+    layer, blob = lazy(store, packed), store.read(packed.digest)
+    [(first, _, _), (second, _, _), _] = layer.chunks(f"{SITE}/toy/libtoy.so")
+    stream = path.read_bytes()[spliced.offset : spliced.offset + spliced.size]
+    # The first chunk is the beginning of the stream, up to the end of a block.
+    assert stream.startswith(blob[first + 10 : second - 20])
+
+
+def test_a_prefetched_layer_ends_with_its_landmark(store: Store) -> None:
+    entries = completed([text("opt/a", b"hello"), text("opt/b", b"x" * 999)])
+    packed = write_layer(entries, store, LayerFormat.ESTARGZ, prefetched=True)
+    layer = lazy(store, packed)
+    assert [each["name"] for each in layer.entries] == ["opt/", "opt/a", "opt/b", ".prefetch.landmark"]
+    [(landmark, size, _)] = layer.chunks(".prefetch.landmark")
+    assert (layer.read(".prefetch.landmark"), size) == (b"\x0f", 1)
+    assert all(layer.entry(name)["offset"] < landmark for name in ("opt/a", "opt/b"))
 
 
 def test_other_files_are_the_deflate_streams_of_their_wheel(tmp_path: Path, store: Store) -> None:
@@ -162,11 +192,7 @@ def test_what_looks_for_libraries_sees_all_of_a_large_file(tmp_path: Path, store
 
 def test_a_damaged_stream_is_found(tmp_path: Path, store: Store) -> None:
     path = wheel(tmp_path, WHEEL)
-    spliced = open_wheel(path, path.name).contents["toy/libtoy.so"].spliced
-    assert spliced is not None
-    content = bytearray(path.read_bytes())
-    content[spliced.offset + spliced.size // 2] ^= 0xFF
-    path.write_bytes(bytes(content))
+    damage_stream(path, "toy/libtoy.so")
     with pytest.raises(VerificationFailed, match="is damaged"):
         estargz(entries_of(path), store)
 

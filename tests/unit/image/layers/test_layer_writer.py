@@ -26,7 +26,7 @@ from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Kind, Member, file_of, of_tar
 from envbuilder.oci.tar.writing import write
-from tests.unit.image.layers.wheels import patched, wheel
+from tests.unit.image.layers.wheels import damage_stream, patched, wheel
 
 PREFIX = Prefix(venv="opt/venv", series="3.8")
 CONTENTS = {
@@ -121,11 +121,7 @@ def test_the_order_in_which_entries_are_given_does_not_matter(store: Store, tree
 
 def test_a_damaged_stream_is_found(tmp_path: Path, store: Store) -> None:
     path = wheel(tmp_path, CONTENTS)
-    spliced = open_wheel(path, path.name).contents["toy/noise.bin"].spliced
-    assert spliced is not None
-    content = bytearray(path.read_bytes())
-    content[spliced.offset + spliced.size // 2] ^= 0xFF
-    path.write_bytes(bytes(content))
+    damage_stream(path, "toy/noise.bin")
     with pytest.raises(VerificationFailed, match="is damaged"):
         write_layer(entries_of(path), store)
     assert not list(store.folder.glob("parts/*"))

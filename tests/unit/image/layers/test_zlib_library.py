@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from envbuilder.core.digests import digest_of_file
 from envbuilder.core.errors import ToolFailed
-from envbuilder.image.layers.zlib_library import Compressor, Deflate, is_original, of_host, of_library, original
+from envbuilder.image.layers.zlib_library import Deflate, DeflateCompressor, is_original, of_host, of_library, original
 from envbuilder.oci.tar.members import Kind, Member, opened_at
 
 LIBRARY = Path("/lib/x86_64-linux-gnu/libz.so.1").resolve()
@@ -21,7 +21,7 @@ LIBRARY = Path("/lib/x86_64-linux-gnu/libz.so.1").resolve()
 DEFLATE = of_library(LIBRARY.read_bytes())
 
 
-def replacement() -> Compressor:
+def replacement() -> DeflateCompressor:
     """What a replacement of zlib looks like from here: right streams, other bytes."""
     return zlib.compressobj(1, zlib.DEFLATED, -15)
 

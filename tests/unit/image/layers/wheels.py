@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 
+from envbuilder.image.layers.wheel_file import open_wheel
+
 DIST_INFO = "toy-1.0.dist-info"
 
 
@@ -56,6 +58,15 @@ def wheel(
                 target.write(data)
     path.write_bytes(stream.getvalue())
     return path
+
+
+def damage_stream(path: Path, member: str) -> None:
+    """Change one byte in the middle of the deflate stream of a member."""
+    spliced = open_wheel(path, path.name).contents[member].spliced
+    assert spliced is not None
+    content = bytearray(path.read_bytes())
+    content[spliced.offset + spliced.size // 2] ^= 0xFF
+    path.write_bytes(bytes(content))
 
 
 def patched(path: Path, offset_in_directory: int, data: bytes) -> None:

@@ -1,0 +1,63 @@
+"""`envbuilder fleet probe`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from envbuilder.cli.context import command_settings
+from envbuilder.cluster.fleet.node_names import expand_names
+from envbuilder.cluster.fleet.probe_scripts import Launcher, ProbeScript, render_script
+from envbuilder.core.files import replacing
+
+
+@click.command("probe")
+@click.option(
+    "--on",
+    "launcher",
+    required=True,
+    type=click.Choice([launcher.value for launcher in Launcher]),
+    help="What starts the probe on the nodes. local: run the script on each node yourself.",
+)
+@click.option(
+    "--nodes",
+    metavar="LIST",
+    default="",
+    help="Expected nodes, as gpu[001-212],login. Default: all nodes that the scheduler lists; required for ssh.",
+)
+@click.option("--image", metavar="REF", default="", help="kubernetes: image with a Python for the pods.")
+@click.option("--runtime-class", metavar="NAME", default="", help="kubernetes: runtime class that shows the GPUs.")
+@click.option(
+    "--directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("facts"),
+    show_default=True,
+    help="Directory of the facts, unless the call of the script names one.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
+)
+def command(  # noqa: PLR0913  one parameter for each option
+    launcher: str, nodes: str, image: str, runtime_class: str, directory: Path, output: Path | None
+) -> None:
+    """Write a script that runs the probe on every node and collects one file of facts for each in a directory.
+
+    Nothing is run by this command. Nodes need only Python 2.7, or 3.5 and later. The script writes the list of expected
+    nodes beside the facts, so that a node that does not answer is reported as not proven.
+    """
+    script = ProbeScript(
+        launcher=Launcher(launcher),
+        nodes=expand_names(nodes),
+        directory=str(directory),
+        image=image,
+        runtime_class=runtime_class,
+    )
+    text = render_script(script, command_settings().templates)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    with replacing(output) as stream:
+        stream.write(text.encode("utf-8"))
+    click.echo(f"wrote {output}")
+    click.echo(f"next: `bash {output}`, then `envbuilder fleet check {directory} --lock LOCK`")

@@ -1,0 +1,108 @@
+"""`envbuilder multi-node run|worker|check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.completion import environments
+from envbuilder.cli.context import command_settings
+from envbuilder.cli.options import grouped
+from envbuilder.cli.output.printing import notice
+from envbuilder.cli.output.reports import ReportOutput, finish, report_options
+from envbuilder.core.files import read_text, replacing
+from envbuilder.diagnostics.multi_node.local_run import WorkerLimits
+from envbuilder.diagnostics.multi_node.script import worker_source
+from envbuilder.wiring.multi_node import LocalRequest, collected_report, local_report
+from envbuilder.wiring.session import Session
+
+_MOST_WORKERS = 8
+_require_option = click.option("--require", is_flag=True, help="Fail if a check is not proven.")
+
+
+def _local_request(  # noqa: PLR0913  each is an option of its own
+    *, image: str, workers: int, wait: float, limit: float, require: bool, facts: Path | None
+) -> LocalRequest:
+    limits = WorkerLimits(meeting=wait, tensorflow=limit)
+    return LocalRequest(image=image, workers=workers, limits=limits, require=require, facts=facts)
+
+
+_run_options = grouped(
+    "request",
+    _local_request,
+    click.argument("image", metavar="IMAGE|ENV", shell_complete=environments),
+    click.option(
+        "--workers",
+        type=click.IntRange(2, _MOST_WORKERS),
+        default=2,
+        show_default=True,
+        help="Number of workers to start.",
+    ),
+    click.option(
+        "--wait",
+        type=click.FloatRange(min=1),
+        default=120.0,
+        show_default=True,
+        help="Seconds until all workers have reached each other.",
+    ),
+    click.option(
+        "--limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds for TensorFlow."
+    ),
+    _require_option,
+    click.option(
+        "--facts",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Directory to write the facts of the workers to.",
+    ),
+)
+
+
+@click.group("multi-node")
+def command() -> None:
+    """Check that several workers train together, and find out why not."""
+
+
+@command.command("run")
+@_run_options
+@report_options
+def run_command(request: LocalRequest, output: ReportOutput) -> None:
+    """Run several workers of an assembled image on this host, each in a network namespace of its own.
+
+    They all-reduce known numbers and train by MultiWorkerMirroredStrategy on the CPU; the result is compared with
+    that of one worker. Exit status 1 if a check fails.
+    """
+    here = command_settings()
+    session = Session(here, load_catalog(here.matrices), notice)
+    finish((local_report(session, request),), output)
+
+
+@command.command("worker")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
+)
+def worker_command(output: Path | None) -> None:
+    """Write the worker as one Python file to run in each container of a cluster.
+
+    It finds the other workers by TF_CONFIG or the variables of Slurm. `python worker.py --help` lists its options.
+    """
+    if output is None:
+        click.echo(worker_source(), nl=False)
+        return
+    with replacing(output) as stream:
+        stream.write(worker_source())
+    click.echo(f"wrote {output}")
+    click.echo(f"next: `python {output.name} --facts DIRECTORY` in each container, then `envbuilder multi-node check`")
+
+
+@command.command("check")
+@click.argument("files", metavar="DIR|FILE...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@_require_option
+@report_options
+def check_command(*, files: tuple[Path, ...], require: bool, output: ReportOutput) -> None:
+    """Judge the facts that workers wrote: of all files worker-*.json in DIR. Exit status 1 if a check fails.
+
+    A FILE may be the log of a container that contains the facts.
+    """
+    finish((collected_report(files, read_text, require=require),), output)

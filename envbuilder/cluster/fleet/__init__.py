@@ -1,0 +1,1 @@
+"""Fleets: scripts that probe every node, and the collected facts judged together."""

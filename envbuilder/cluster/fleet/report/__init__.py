@@ -1,0 +1,1 @@
+"""Reports about a fleet as HTML, Markdown, JSON and JUnit XML."""

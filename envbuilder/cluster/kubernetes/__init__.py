@@ -1,0 +1,1 @@
+"""Kubernetes: node affinity, manifests and admission policies of an image."""

@@ -1,0 +1,119 @@
+"""Manifests that check the nodes of a job with an image, and train in it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.cluster.jobs import ClusterJob, check_files, header_lines
+from envbuilder.cluster.kubernetes.node_affinity import DriverLabels, selector_terms
+from envbuilder.cluster.node_requirements import NodeRequirements
+from envbuilder.image.dockerfile.build_context import TextFile
+from envbuilder.image.dockerfile.templates import environment
+
+PORT = 2222
+"""Port of the workers' gRPC servers; each pod has an address of its own."""
+SHARED_MEMORY = "8Gi"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """Settings of a Kubernetes cluster.
+
+    Attributes:
+        queue: Local queue of Kueue; empty for none.
+        pull_secret: Secret with credentials for the registry; empty for none.
+        labels: Labels of the driver's release.
+    """
+
+    queue: str = ""
+    pull_secret: str = ""
+    labels: DriverLabels = DriverLabels.DRIVER
+
+
+def manifests(job: ClusterJob, settings: ClusterSettings, templates: Path) -> tuple[TextFile, ...]:
+    """Return the manifests of a job with an image in a registry, and a base for Kustomize, sorted by path.
+
+    Args:
+        job: The job.
+        settings: Settings of the cluster.
+        templates: Directory of the Jinja templates.
+    """
+    several = job.workers > 1
+    names = [
+        "node-check",
+        "validate",
+        "validate-nodes",
+        "kustomization",
+        *(["workers", "jobset"] if several else ["job"]),
+    ]
+    values = _values(job, settings) | {
+        "main": "workers.yaml" if several else "job.yaml",
+        "check": check_files(job.requirements),
+    }
+    jinja = environment(templates / "cluster" / "kubernetes")
+    return tuple(
+        TextFile(
+            path=f"{name}.yaml",
+            text=jinja.get_template(f"{name}.yaml.j2").render(values | {"tf_config": _tf_config(job, name)}).lstrip(),
+        )
+        for name in sorted(names)
+    )
+
+
+def _values(job: ClusterJob, settings: ClusterSettings) -> dict[str, object]:
+    return {
+        "job": job,
+        "lines": header_lines(job.requirements),
+        "terms": selector_terms(job.requirements, settings.labels, whole_gpus=job.gpus > 1),
+        "require": nvidia_require(job.requirements),
+        "queue": settings.queue,
+        "pull_secret": settings.pull_secret,
+        "port": PORT,
+        "shm": SHARED_MEMORY,
+        "quoted": quoted,
+    }
+
+
+def quoted(text: str) -> str:
+    """Return a text as a double-quoted YAML value; YAML reads every JSON text."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def nvidia_require(requirements: NodeRequirements) -> str:
+    """Return the value of an `NVIDIA_REQUIRE_…` variable; empty for a CPU environment.
+
+    Alternatives are separated by spaces, conditions of one by commas. It knows no names of GPUs: what holds for single
+    products is left out.
+
+    Source: https://github.com/NVIDIA/nvidia-container-toolkit/tree/main/cmd/nvidia-container-runtime, NVIDIA_REQUIRE_*.
+    """
+    return " ".join(
+        ",".join(
+            (
+                f"arch={capability}",
+                f"driver>={drivers.least}",
+                *((f"driver<{drivers.before}",) if drivers.before else ()),
+            )
+        )
+        for group in requirements.groups
+        if not group.product
+        for drivers in group.drivers
+        for capability in group.capabilities
+    )
+
+
+def _tf_config(job: ClusterJob, manifest: str) -> str:
+    """Return the variables of one worker; Kubernetes expands `$(WORKER_INDEX)`."""
+    pod = f"{job.name}-worker-0" if manifest == "jobset" else job.name
+    addresses = [f"{pod}-{number}.{job.name}:{PORT}" for number in range(job.workers)]
+    config = (
+        f'{{"cluster": {{"worker": {json.dumps(addresses)}}}, "task": {{"type": "worker", "index": $(WORKER_INDEX)}}}}'
+    )
+    field = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    return (
+        f"- {{name: WORKER_INDEX, valueFrom: {{fieldRef: {{fieldPath: {quoted(field)}}}}}}}\n"
+        "# Every release with MultiWorkerMirroredStrategy reads it: all workers, and which of them this is.\n"
+        f"- {{name: TF_CONFIG, value: {quoted(config)}}}\n"
+    )

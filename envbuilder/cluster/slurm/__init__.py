@@ -1,0 +1,1 @@
+"""Slurm: constraints and batch scripts of an image."""

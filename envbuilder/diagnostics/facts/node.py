@@ -1,0 +1,108 @@
+"""Facts of a machine as a node of a cluster: directories, user namespaces, network, clock, scheduler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envbuilder.core.observation import NOT_ASKED, Fact
+from envbuilder.diagnostics.facts.hardware import Measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directory:
+    """A directory that jobs write to.
+
+    Attributes:
+        path: Its path.
+        type: Type of its file system, such as `nfs4`; empty if unknown.
+        options: Options of its mount that matter here, such as `ro` or `nolock`, sorted.
+        total: Bytes of its file system; None if unknown.
+        free: Bytes available to this user; None if unknown.
+        writable: Whether a file could be created in it; for `/`, whether it is not mounted read-only.
+        error: Name of the error otherwise, such as `EROFS`.
+        locks: Whether a file in it could be locked with `flock`; None if that was not tried.
+        lock_error: Name of the error otherwise, such as `ENOLCK`.
+        owner: User id that the server gave to the created file; None without one.
+    """
+
+    path: str
+    type: str
+    options: tuple[str, ...]
+    total: int | None
+    free: int | None
+    writable: bool
+    error: str
+    locks: bool | None
+    lock_error: str
+    owner: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDirectory:
+    """A directory by its role.
+
+    Attributes:
+        role: `home`, `root` (the root file system) or `temporary`.
+        state: Its state; unseen if its file system did not answer.
+    """
+
+    role: str
+    state: Fact[Directory] = NOT_ASKED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserNamespaces:
+    """User namespaces, which containers without root privileges need.
+
+    Attributes:
+        works: Whether this user could create one and mount in it.
+        error: Name of the error otherwise.
+        limit: Greatest number of them (`user.max_user_namespaces`); None if the kernel does not say.
+        unprivileged: Debian's switch `kernel.unprivileged_userns_clone`; None without it.
+        apparmor: Ubuntu's switch `kernel.apparmor_restrict_unprivileged_userns`; None without it.
+    """
+
+    works: bool
+    error: str
+    limit: int | None
+    unprivileged: int | None
+    apparmor: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """The way out of the networks of the machine.
+
+    Attributes:
+        route: Whether there is a default route; None if unknown.
+        proxy: Whether a variable names a proxy.
+    """
+
+    route: bool | None
+    proxy: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """The clock.
+
+    Attributes:
+        time: Seconds since 1970, when the probe ran.
+        synchronized: Whether a time server sets it; None if the kernel does not say.
+    """
+
+    time: Measured
+    synchronized: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduler:
+    """The batch system.
+
+    Attributes:
+        name: `slurm`, `pbs` or `lsf`, if its commands are installed; else empty.
+        job: Whether the probe ran in one of its jobs.
+    """
+
+    name: str
+    job: bool

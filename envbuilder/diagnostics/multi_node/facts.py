@@ -1,0 +1,224 @@
+"""Facts of a worker as typed values, without an opinion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+from envbuilder.core.field_rules import At
+from envbuilder.core.observation import Fact
+from envbuilder.diagnostics.facts.hardware import Measured
+
+
+class Step(StrEnum):
+    """The step towards another worker: resolve its name, connect to its port, exchange who is who."""
+
+    NAME = "name"
+    CONNECT = "connect"
+    HELLO = "hello"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachError:
+    """The last failed attempt to reach another worker.
+
+    Attributes:
+        step: The step that failed.
+        type: Name of the error, such as `ECONNREFUSED`, `EAI_NONAME` or `WrongWorker`.
+        message: Its text.
+    """
+
+    step: Step
+    type: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """Statements of a worker about itself to another one; None for what it did not state."""
+
+    index: int | None
+    tensorflow: str | None
+    python: str | None
+    host: str | None
+    workers: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerFacts:
+    """Another worker, as one worker saw it. Times are seconds since its start; None if it did not happen.
+
+    Attributes:
+        index: Number of the other worker.
+        address: `HOST:PORT`.
+        addresses: IP addresses of the host.
+        tries: Number of attempts.
+        error: The last failed attempt; None after a successful one.
+        hello: The last answer; None without one.
+        connected: Time of the connection to it.
+        heard: Time of the connection from it.
+        left: Time of the end of the connection.
+        bye: Its last word: `done`, or `failed` if it had no result; None if it ended without a word.
+    """
+
+    index: int
+    address: str
+    addresses: tuple[str, ...]
+    tries: int
+    error: ReachError | None
+    hello: Hello | None
+    connected: float | None
+    heard: float | None
+    left: float | None
+    bye: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Properties that tell a worker apart.
+
+    Attributes:
+        host: Host name.
+        network: Id of its network namespace, unique between machines.
+        tensorflow: Version of the installed TensorFlow; empty if unknown.
+        python: Version of the interpreter.
+        proxies: Names of the variables with a proxy that are set, sorted.
+        exempt: Hosts that need no proxy, as the variables have them.
+    """
+
+    host: str
+    network: str
+    tensorflow: str
+    python: str
+    proxies: tuple[str, ...]
+    exempt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """The port that the worker listened on."""
+
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formed:
+    """The cluster in TensorFlow.
+
+    Attributes:
+        version: `tensorflow.__version__`.
+        replicas: Number of devices that train, of all workers.
+        devices: Devices of this worker.
+    """
+
+    version: str
+    replicas: int
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """The all-reduce of an array with known numbers.
+
+    Attributes:
+        bytes: Size of the array.
+        wrong: Number of wrong elements in all repetitions.
+        seconds: Duration of each repetition.
+    """
+
+    bytes: int
+    wrong: int
+    seconds: tuple[Measured, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllReduce:
+    """All-reduces of several sizes.
+
+    Attributes:
+        replicas: Number of replicas of each worker, as their sum came back.
+        sizes: In ascending order.
+    """
+
+    replicas: tuple[int, ...]
+    sizes: tuple[Sum, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """A training.
+
+    Attributes:
+        values: Weights at the end; None for a number that is not finite.
+        seconds: Duration of each step; empty if they were not measured.
+    """
+
+    values: tuple[float | None, ...]
+    seconds: tuple[Measured, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFacts:
+    """All facts of one worker.
+
+    Attributes:
+        origin: Name of the file.
+        index: Number of the worker, from 0.
+        workers: `HOST:PORT` of all.
+        source: Origin of that list: `TF_CONFIG`, `Slurm` or `command line`.
+        seconds: Duration.
+        identity: Properties that tell it apart.
+        peers: The other workers.
+        port: Its own port.
+        strategy: The cluster in TensorFlow.
+        all_reduce: The all-reduces.
+        one_worker: The training without the others.
+        training: The same training together.
+        log: Last lines that TensorFlow wrote.
+    """
+
+    origin: str
+    index: int
+    workers: tuple[str, ...]
+    source: str
+    seconds: Measured
+    identity: Identity
+    peers: tuple[PeerFacts, ...]
+    port: Annotated[Fact[Port], At("facts", "port")]
+    strategy: Annotated[Fact[Formed], At("facts", "strategy")]
+    all_reduce: Annotated[Fact[AllReduce], At("facts", "all-reduce")]
+    one_worker: Annotated[Fact[Trained], At("facts", "one-worker")]
+    training: Annotated[Fact[Trained], At("facts", "training")]
+    log: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Number and address, for messages."""
+        return f"worker {self.index} ({self.workers[self.index]})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """The facts of all workers that reported.
+
+    Attributes:
+        workers: By index; at least one, each index once.
+    """
+
+    workers: tuple[WorkerFacts, ...]
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """`HOST:PORT` of all workers, as the first that reported has them."""
+        return self.workers[0].workers
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Numbers of the workers that did not report."""
+        reported = {worker.index for worker in self.workers}
+        return tuple(index for index in range(len(self.addresses)) if index not in reported)
+
+    def seen_by_others(self, index: int) -> tuple[tuple[WorkerFacts, PeerFacts], ...]:
+        """Return a worker as each of the others saw it."""
+        return tuple((worker, peer) for worker in self.workers for peer in worker.peers if peer.index == index)

@@ -1,0 +1,232 @@
+"""The facts of several workers to a report: the first cause is a failure, what follows from it is not proven."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from envbuilder.core.observation import Seen
+from envbuilder.core.units import size
+from envbuilder.diagnostics.checks.results import (
+    CheckResult,
+    Failed,
+    Figure,
+    NotProven,
+    Outcome,
+    Report,
+    Tier,
+    outcome_of,
+)
+from envbuilder.diagnostics.multi_node import network_checks, result_checks
+from envbuilder.diagnostics.multi_node.facts import Gathered, WorkerFacts
+
+Examine: TypeAlias = Callable[[Gathered], Outcome]
+_MIB = float(1 << 20)
+_SMALL = 1 << 16
+"""Bytes below which an all-reduce takes the time of its messages, not of its data."""
+
+NOT_COVERED = (
+    "that a single worker is sound: tiers cpu and gpu look at that",
+    "that larger jobs, other machines and longer trainings work",
+    "that the bandwidth is what the network can do",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiNodeCheck:
+    """One check of several workers.
+
+    Attributes:
+        id: Stable kebab-case id.
+        title: Its subject, in a few words.
+        group: Heading in a report.
+        examine: Judges the facts; pure.
+        after: Checks of which a failure may be a consequence.
+    """
+
+    id: str
+    title: str
+    group: str
+    examine: Examine
+    after: frozenset[str] = frozenset()
+
+
+_BEFORE_REACHING = frozenset({"same-cluster"})
+_BEFORE_TENSORFLOW = frozenset(
+    {
+        "workers-reported",
+        "same-cluster",
+        "versions-equal",
+        "names-resolve",
+        "ports-free",
+        "workers-connect",
+        "addresses-belong",
+        "cluster-forms",
+        "all-reduce-exact",
+    }
+)
+
+CHECKS = (
+    MultiNodeCheck(
+        id="workers-reported",
+        title="every worker came and stayed",
+        group="Workers",
+        examine=network_checks.workers_reported,
+    ),
+    MultiNodeCheck(
+        id="same-cluster",
+        title="all have the same list of workers",
+        group="Workers",
+        examine=network_checks.same_cluster,
+    ),
+    MultiNodeCheck(
+        id="versions-equal",
+        title="all have the same TensorFlow",
+        group="Workers",
+        examine=network_checks.versions_equal,
+    ),
+    MultiNodeCheck(
+        id="names-resolve",
+        title="every name resolves",
+        group="Network",
+        examine=network_checks.names_resolve,
+        after=_BEFORE_REACHING,
+    ),
+    MultiNodeCheck(id="ports-free", title="every port is free", group="Network", examine=network_checks.ports_free),
+    MultiNodeCheck(
+        id="workers-connect",
+        title="every worker reaches every other",
+        group="Network",
+        examine=network_checks.workers_connect,
+        after=_BEFORE_REACHING,
+    ),
+    MultiNodeCheck(
+        id="addresses-belong",
+        title="each address leads to its worker",
+        group="Network",
+        examine=network_checks.addresses_belong,
+        after=_BEFORE_REACHING,
+    ),
+    MultiNodeCheck(
+        id="separate-networks",
+        title="the workers have networks of their own",
+        group="Network",
+        examine=network_checks.separate_networks,
+    ),
+    MultiNodeCheck(
+        id="cluster-forms",
+        title="TensorFlow forms the cluster",
+        group="TensorFlow",
+        examine=result_checks.cluster_forms,
+        after=_BEFORE_TENSORFLOW,
+    ),
+    MultiNodeCheck(
+        id="all-reduce-exact",
+        title="sums over all workers are exact",
+        group="TensorFlow",
+        examine=result_checks.all_reduce_exact,
+        after=_BEFORE_TENSORFLOW,
+    ),
+    MultiNodeCheck(
+        id="training-equals-one-worker",
+        title="training gives the weights of one worker",
+        group="TensorFlow",
+        examine=result_checks.training_equals_one_worker,
+        after=_BEFORE_TENSORFLOW,
+    ),
+    MultiNodeCheck(
+        id="weights-equal",
+        title="all workers have the same weights",
+        group="TensorFlow",
+        examine=result_checks.weights_equal,
+        after=_BEFORE_TENSORFLOW,
+    ),
+)
+"""In the order of a report, which is that of causes."""
+
+
+def judge(gathered: Gathered, *, subject: str, environment: str, require: bool, seconds: float) -> Report:
+    """Check the facts of several workers.
+
+    Args:
+        gathered: The facts.
+        subject: Name of the image or the directory.
+        environment: Id of the row; empty when unknown.
+        require: Whether a check that is not proven fails the report.
+        seconds: Duration of the whole.
+    """
+    return Report(
+        subject=subject,
+        environment=environment,
+        tier=Tier.MULTI_NODE,
+        required=Tier.MULTI_NODE if require else None,
+        results=tuple(_results(gathered)),
+        facts=tuple(_lines(gathered)),
+        deviations=(),
+        not_covered=tuple(_not_covered(gathered)),
+        seconds=seconds,
+        figures=tuple(_figures(gathered)),
+    )
+
+
+def _results(gathered: Gathered) -> Iterator[CheckResult]:
+    failed: list[str] = []
+    for check in CHECKS:
+        outcome = check.examine(gathered)
+        if isinstance(outcome, Failed):
+            cause = next((name for name in failed if name in check.after), "")
+            outcome = NotProven(reason=f"{cause} failed before") if cause else outcome
+            failed.append(check.id)
+        yield CheckResult(
+            id=check.id,
+            title=check.title,
+            outcome=outcome_of(check.id, outcome),
+            tier=Tier.MULTI_NODE,
+            tiers=(Tier.MULTI_NODE,),
+            group=check.group,
+        )
+
+
+def _not_covered(gathered: Gathered) -> Iterator[str]:
+    if "GPU" not in result_checks.device_kinds(gathered):
+        yield "that GPUs reduce over NCCL: the workers had none"
+    yield from NOT_COVERED
+
+
+def _lines(gathered: Gathered) -> Iterator[tuple[str, str]]:
+    for worker in gathered.workers:
+        yield f"worker {worker.index}", f"{worker.workers[worker.index]}, {_software(worker)}"
+    times = [each.training.value.seconds for each in gathered.workers if isinstance(each.training, Seen)]
+    if times and len(times[0]) > 1:
+        yield "training step", f"{statistics.median(times[0][1:]) * 1000:.1f} ms (median), {len(times[0])} steps"
+
+
+def _software(worker: WorkerFacts) -> str:
+    identity = worker.identity
+    return f"host {identity.host}, TensorFlow {identity.tensorflow or 'unknown'}, Python {identity.python}"
+
+
+def _figures(gathered: Gathered) -> Iterator[Figure]:
+    """Yield the median time of a small all-reduce, and the rates of large ones, for the slowest worker.
+
+    The rate is the bus bandwidth: each of n replicas sends and receives 2 (n - 1) / n of the array.
+    Source: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
+    """
+    found = result_checks.sums_of(gathered)
+    replicas = sum(found.replicas) if found else 0
+    for each in found.sizes if found and replicas > 1 else ():
+        times = sorted(time for time in each.seconds if time > 0)
+        if not times:
+            continue
+        median = statistics.median(times)
+        if each.bytes < _SMALL:
+            yield Figure(name=size(each.bytes), value=median, unit="s", low=times[0], high=times[-1], group=_LATENCY)
+            continue
+        rates = [each.bytes * 2 * (replicas - 1) / replicas / time / _MIB for time in (median, times[-1], times[0])]
+        yield Figure(name=size(each.bytes), value=rates[0], unit="MiB/s", low=rates[1], high=rates[2], group=_BANDWIDTH)
+
+
+_LATENCY = "Time of a small all-reduce"
+_BANDWIDTH = "Bandwidth of the all-reduce"

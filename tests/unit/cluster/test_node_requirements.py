@@ -1,0 +1,113 @@
+"""Nodes that can run an image: what the judge says, as ranges of drivers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envbuilder.catalog.verdicts import Stack
+from envbuilder.cluster.node_requirements import (
+    RUNS,
+    RUNS_OR_UNPROVEN,
+    NodeRequirements,
+    describe,
+    document,
+    image_stack,
+    node_requirements,
+)
+from envbuilder.core.errors import UsageError
+from tests.fakes.catalogs import good_lock, real_catalog, small_catalog, small_row
+from tests.unit.cluster.made_nodes import FACTS, PRODUCTS, STACKS, MadeNode, named_nodes, nodes, requirements_of
+
+CATALOG = real_catalog()
+
+
+def stack(environment: str, base: str) -> Stack:
+    return next(each for each in STACKS if (each.environment, each.base) == (environment, base))
+
+
+def ranges(found: NodeRequirements, capability: str, product: str = "") -> list[str]:
+    return [
+        str(each)
+        for gpu in found.gpus
+        if (str(gpu.capability), gpu.product) == (capability, product)
+        for each in gpu.drivers
+    ]
+
+
+# Derived by hand from NVIDIA's tables: the floor of CUDA 12, the driver that compiles PTX 8.2, the last branches.
+def test_each_compute_capability_has_its_own_drivers() -> None:
+    found = requirements_of(stack("tf-2.15-cuda12.2", "debian-bookworm"))
+
+    assert ranges(found, "7.0") == ["525.60.13 or later, before 581"]
+    assert ranges(found, "8.0") == ["525.60.13 or later"]
+    assert ranges(found, "9.0") == ["530.30.02 or later"]
+    assert [str(each.capability) for each in found.excluded] == ["3.5", "3.7", "10.0", "12.0"]
+    assert "dropped this GPU" in found.excluded[0].why
+    assert found.needs_avx
+
+
+def test_a_product_adds_the_drivers_of_forward_compatibility() -> None:
+    found = requirements_of(stack("tf-2.12-cuda11.8", "nvidia-cuda-11.8.0-cudnn8"))
+
+    assert ranges(found, "7.0") == ["450.80.02 or later, before 581"]
+    assert ranges(found, "7.0", PRODUCTS[0]) == ["450.51 or later, before 581"]
+    on_debian = requirements_of(stack("tf-2.15-cuda12.2", "debian-bookworm"))
+    assert not any(gpu.product for gpu in on_debian.gpus)
+
+
+def test_an_unknown_product_is_refused() -> None:
+    with pytest.raises(UsageError, match="Voodoo 5"):
+        node_requirements(FACTS, STACKS[0], products=("Voodoo 5",))
+
+
+def test_gpus_that_are_not_proven_are_included_on_request_only() -> None:
+    image = stack("tf-2.15-cuda12.2", "debian-bookworm")
+
+    assert not ranges(requirements_of(image), "12.0")
+    assert ranges(node_requirements(FACTS, image, accepted=RUNS_OR_UNPROVEN), "12.0") == ["570.26 or later"]
+
+
+def test_a_cpu_environment_needs_a_processor_only() -> None:
+    found = node_requirements(FACTS, stack("tf-2.15-cpu", "debian-bookworm"))
+
+    assert (found.uses_gpu, found.gpus, found.excluded) == (False, (), ())
+    assert describe(found) == "tf-2.15-cpu runs on x86_64 nodes with AVX; it needs neither GPU nor driver."
+
+
+def test_the_document_holds_what_the_check_in_an_image_reads() -> None:
+    written = document(requirements_of(stack("tf-2.15-cuda12.2", "debian-bookworm")))
+
+    assert (written["environment"], written["avx"], written["uses_gpu"]) == ("tf-2.15-cuda12.2", True, True)
+    gpus = written["gpus"]
+    assert isinstance(gpus, list)
+    assert gpus[-1] == {
+        "capability": "9.0",
+        "product": "",
+        "drivers": [{"least": "530.30.02", "before": None}],
+        "fits": ["fits-with-jit"],
+    }
+
+
+def test_the_image_of_a_lock_has_the_libraries_and_the_base_of_the_lock() -> None:
+    lock = good_lock()
+    assert lock.cuda is not None
+
+    image = image_stack(small_row(lock.environment), lock)
+
+    assert (image.base, image.cuda, image.cudnn) == (lock.base.id, lock.cuda.cuda, lock.cuda.cudnn)
+    assert not image.has_compat_library
+    assert node_requirements(small_catalog().cuda, image).environment == lock.environment
+
+
+@given(st.sampled_from([each for each in STACKS if each.need]), st.one_of(nodes, named_nodes))
+def test_a_driver_is_in_a_range_exactly_if_the_judge_accepts_the_node(image: Stack, node: MadeNode) -> None:
+    included = any(
+        str(gpu.capability) == node.capability
+        and gpu.product in {"", node.product}
+        and any(each.includes(node.release) for each in gpu.drivers)
+        for gpu in requirements_of(image).gpus
+    )
+
+    assert (included and node.avx) == node.is_accepted(image, RUNS)
