@@ -159,13 +159,15 @@ def _docker(forms: Forms, command: Sequence[str]) -> str:
 
 
 def _containerd(forms: Forms, command: Sequence[str]) -> str:
-    space = ("ctr", "--namespace", f"envbuilder-{uuid.uuid4().hex}")
+    name = f"envbuilder-{uuid.uuid4().hex}"
+    space = ("ctr", "--namespace", name)
     told = forms.output(*space, "image", "import", f"{forms.folder}/image.tar")
     image = told.split()[1]
     try:
         return forms.output(*space, "run", "--rm", image, "consumers", *command)
     finally:
-        forms.output(*space, "image", "rm", image)
+        forms.output(*space, "image", "rm", "--sync", *forms.output(*space, "image", "ls", "--quiet").split())
+        forms.output("ctr", "namespaces", "rm", name)
 
 
 def _runc(forms: Forms, command: Sequence[str]) -> str:
