@@ -15,9 +15,13 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.fan_out import FanOutCommand, FanOutRequest, fan_out_options, run_elsewhere, sent_arguments
 from envbuilder.cli.options import python_option, source_options
+from envbuilder.cli.output.fan_out import AuditOutput
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json, table
 from envbuilder.cli.wheel_measurements import WheelMeasurements
+from envbuilder.cluster.execution.executor import Done
+from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
 from envbuilder.core.names import pep440
 from envbuilder.core.references import normalized
@@ -25,8 +29,10 @@ from envbuilder.core.versions import Release
 from envbuilder.curation.audit import MeasuredWheels, audit_file, audit_release, audit_row, record_audit
 from envbuilder.curation.wheel_audit.audited_wheel import Audit
 from envbuilder.lock.spec_values import Sources
+from envbuilder.wiring.execution import catalog_for, record_files, work_item
 from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings
 
 _TOO_LONG = ("libraries", "elf_needed_main")
 """Fields that are too long for a table."""
@@ -34,13 +40,22 @@ _TOO_LONG = ("libraries", "elf_needed_main")
 _RELEASE = re.compile(r"([A-Za-z0-9._-]+)==([^=]+)")
 
 
-@click.command("audit")
+@click.command("audit", cls=FanOutCommand)
 @click.argument("target", metavar="ENV|WHEEL")
 @click.option("--write", is_flag=True, help="Write the measurements to the catalog; add a new release.")
 @python_option("Python version of the wheel. Default: that of the environment, else the newest one.")
+@fan_out_options()
 @source_options
 @json_option
-def command(target: str, python: Release | None, sources: Sources, *, write: bool, as_json: bool) -> None:
+def command(  # noqa: PLR0913  one parameter for each option
+    target: str,
+    python: Release | None,
+    sources: Sources,
+    elsewhere: FanOutRequest,
+    *,
+    write: bool,
+    as_json: bool,
+) -> None:
     """Measure a TensorFlow wheel and compare it with its environment. Exit status 1 if they differ.
 
     ENV is the id of an environment, or a GLOB; WHEEL is `package==version` on the index, or the path of a .whl file. No
@@ -48,6 +63,9 @@ def command(target: str, python: Release | None, sources: Sources, *, write: boo
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)
+    if elsewhere.on:
+        _audit_elsewhere(here, catalog, target, elsewhere.on, again=elsewhere.again, write=write, as_json=as_json)
+        return
     session = Session(here, catalog, notice)
     wheels = WheelMeasurements(session=session, sources=sources, tty=sys.stderr.isatty())
     records = records_of(here) if write else None
@@ -69,6 +87,29 @@ def command(target: str, python: Release | None, sources: Sources, *, write: boo
         )
     if not write and not all(audit.agrees for audit in audits):
         raise click.exceptions.Exit(1)
+
+
+def _audit_elsewhere(  # noqa: PLR0913  one parameter for each part of a call
+    here: Settings, catalog: Catalog, target: str, on: ExecutionTarget, *, again: bool, write: bool, as_json: bool
+) -> None:
+    """Measure the wheels of environments elsewhere, and record what comes back.
+
+    Raises:
+        UsageError: A wheel is named, and not environments.
+    """
+    if target.endswith(".whl") or _RELEASE.fullmatch(target):
+        raise UsageError(
+            f"--on requires environments, not {target}", hint="specify the id of an environment, or a GLOB"
+        )
+    records = records_of(here) if write else None
+    sent = {row.id: catalog_for(here.matrices, row.id) for row in matching(catalog, target)}
+
+    def receive(done: Done) -> None:
+        if records:
+            record_files(records, done.name, sent[done.name], done)
+
+    items = [work_item(name, sent_arguments(name), files) for name, files in sent.items()]
+    run_elsewhere(here, on, items, AuditOutput(), as_json=as_json, again=again, receive=receive)
 
 
 def _audits(catalog: Catalog, target: str, python: Release | None, wheels: MeasuredWheels) -> Iterator[Audit]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,23 +11,36 @@ import click
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.build_options import build_options, selection_options
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.fan_out import (
+    FanOutCommand,
+    FanOutRequest,
+    fan_out_options,
+    refuse_with_on,
+    run_elsewhere,
+    sent_arguments,
+)
 from envbuilder.cli.options import engine_option, host_builds_option, source_options
 from envbuilder.cli.output.built_images import built_document, print_built
+from envbuilder.cli.output.fan_out import BuildOutput
 from envbuilder.cli.output.preflight import warn_before_build
 from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.cli.output.signatures import print_signed, signed_documents
 from envbuilder.cli.output.watching import watched
 from envbuilder.cli.sign import KEY_FILE, opened_key
+from envbuilder.cluster.execution.executor import WorkItem
+from envbuilder.cluster.execution.targets import ExecutionTarget, LocalProcesses
 from envbuilder.core.errors import EnvbuilderError, UsageError
 from envbuilder.image.builder import BuildOptions, Engine
+from envbuilder.lock.lockfile import LOCK, read_lock
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.engines import ENGINES, chosen_engine
-from envbuilder.wiring.image_requests import Selection, checked, image_requests
+from envbuilder.wiring.execution import work_item
+from envbuilder.wiring.image_requests import Selection, checked, image_requests, refuse_shared_names, target_names
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.signing import sign_pushed
 
 
-@click.command("build")
+@click.command("build", cls=FanOutCommand)
 @click.argument("targets", metavar="[ENV|GLOB|LOCK]...", nargs=-1)
 @engine_option(
     "docker: build the rendered Dockerfile. assemble: write layers without a daemon. auto: docker if available."
@@ -41,6 +55,7 @@ from envbuilder.wiring.signing import sign_pushed
     help="With --push: sign image, bill of materials and provenance with a private key (ECDSA P-256 in PEM).",
 )
 @host_builds_option
+@fan_out_options()
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each group of options
@@ -50,6 +65,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     options: BuildOptions,
     signer: Path | None,
     sources: Sources,
+    elsewhere: FanOutRequest,
     *,
     as_json: bool,
 ) -> None:
@@ -63,6 +79,10 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     here = command_settings()
     key = opened_key(signer, here) if signer else None
     catalog = load_catalog(here.matrices)
+    if elsewhere.on:
+        items = _items(target_names(catalog, targets), selection, options, elsewhere.on)
+        run_elsewhere(here, elsewhere.on, items, BuildOutput(), as_json=as_json, again=elsewhere.again)
+        return
     with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):
         session = Session(here, catalog, notice, listener=listener)
         chosen = chosen_engine(session, engine, selection.features | options.features)
@@ -79,3 +99,26 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     else:
         print_built(images)
         print_signed(signed)
+
+
+def _items(
+    names: Sequence[str | None], selection: Selection, options: BuildOptions, on: ExecutionTarget
+) -> tuple[WorkItem, ...]:
+    """Return one build for each environment or lock.
+
+    Raises:
+        UsageError: The images would stay on the workers; or they would have the same name.
+    """
+    one = "build these images one at a time, without --on"
+    refuse_with_on(output=one, load=one, bundle=one, key=one)
+    if not isinstance(on, LocalProcesses) and not (options.push or options.cache_to):
+        raise UsageError(
+            "the images would stay on the machines of the cluster",
+            hint="add --push --tag REGISTRY/{name}:TAG, or --cache-to REGISTRY/REPOSITORY",
+        )
+    paths = {name: Path(name).absolute() for name in (each or str(LOCK) for each in names)}
+    locks = {name: read_lock(path) for name, path in paths.items() if path.is_file()}
+    images = [locks[name].name or locks[name].environment if name in locks else name for name in paths]
+    refuse_shared_names(images, selection.tags)
+    sent = [str(path) if name in locks else name for name, path in paths.items()]
+    return tuple(work_item(name, sent_arguments(name)) for name in sent)

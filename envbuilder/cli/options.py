@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from envbuilder.cluster.execution.targets import parse_target
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.names import pep440
 from envbuilder.core.references import registry_address, registry_repository
@@ -53,6 +54,7 @@ _PYTHON = _Parsed("version", Release)
 _REGISTRY = _Parsed("registry", lambda text: registry_address(text) if text else "")
 _PLACE = _Parsed("publisher", parse_publisher)
 REPOSITORY = _Parsed("repository", registry_repository)
+EXECUTION_TARGET = _Parsed("place", parse_target)
 LAYER_CACHE = _Parsed("repository", lambda text: layer_caches(text)[0] if text else "")
 
 

@@ -6,25 +6,34 @@ from pathlib import Path
 
 import click
 
+from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import Grade
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find, matching
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.fan_out import FanOutCommand, FanOutRequest, fan_out_options, run_elsewhere, sent_arguments
 from envbuilder.cli.options import source_options
+from envbuilder.cli.output.fan_out import ProofOutput
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.cli.output.watching import watched
 from envbuilder.cli.prove_archives import ARCHIVE, prove_archives
+from envbuilder.cluster.execution.finished_items import NoResults
+from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
-from envbuilder.curation.prove import Proven, prove
+from envbuilder.curation.prove import Proven, prove, recorded_proof
 from envbuilder.lock.spec_values import Sources
+from envbuilder.wiring.execution import catalog_for, record_files, work_item
+from envbuilder.wiring.ingredients import closures
 from envbuilder.wiring.proof import ProofAdapters
+from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings
 
 _TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value, ARCHIVE]
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.command("prove")
+@click.command("prove", cls=FanOutCommand)
 @click.argument("pattern", metavar="[GLOB]", default="*")
 @click.option(
     "--tier",
@@ -43,8 +52,8 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
     help="With --tier image: replace libraries of vendor archives that are not in the cache by compiled stand-ins; the "
     "evidence names them.",
 )
-@click.option("--again", is_flag=True, help="Include environments whose evidence is still valid.")
 @click.option("--relock", is_flag=True, help="Resolve the bundled locks again.")
+@fan_out_options(again="Include environments whose evidence is still valid.")
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
@@ -52,9 +61,9 @@ def command(  # noqa: PLR0913  one parameter for each option
     tier: str,
     pythons: tuple[Path, ...],
     sources: Sources,
+    elsewhere: FanOutRequest,
     *,
     stand_ins: bool,
-    again: bool,
     relock: bool,
     as_json: bool,
 ) -> None:
@@ -66,6 +75,14 @@ def command(  # noqa: PLR0913  one parameter for each option
     here = command_settings()
     catalog = load_catalog(here.matrices)
     rows = matching(catalog, pattern)
+    if elsewhere.on and tier == ARCHIVE:
+        raise UsageError(
+            f"--tier {ARCHIVE} cannot be combined with --on: environments share their archives", hint="omit --on"
+        )
+    if elsewhere.on:
+        grade = _grade(tier, stand_ins=stand_ins)
+        _prove_elsewhere(here, rows, grade, elsewhere.on, again=elsewhere.again, relock=relock, as_json=as_json)
+        return
     if tier == ARCHIVE:
         prove_archives(here, catalog, rows, sources, as_json=as_json)
         return
@@ -78,7 +95,7 @@ def command(  # noqa: PLR0913  one parameter for each option
             for number, row in enumerate(rows, start=1):
                 # Read again: a run takes long, and another one may have recorded something meanwhile.
                 current = find(load_catalog(here.matrices), row.id)
-                outcome = prove(current, grade, ports, again=again, relock=relock)
+                outcome = prove(current, grade, ports, again=elsewhere.again, relock=relock)
                 proven.append(outcome)
                 if not as_json:
                     _tell(outcome, grade, f"{number}/{len(rows)}")
@@ -88,6 +105,44 @@ def command(  # noqa: PLR0913  one parameter for each option
         print_json({"schema": 1, "tier": grade.value, "environments": [_document(each) for each in proven]})
     if any(each.reached is None for each in proven):
         raise click.exceptions.Exit(1)
+
+
+def _prove_elsewhere(  # noqa: PLR0913  one parameter for each part of a call
+    here: Settings,
+    rows: tuple[Environment, ...],
+    grade: Grade,
+    on: ExecutionTarget,
+    *,
+    again: bool,
+    relock: bool,
+    as_json: bool,
+) -> None:
+    """Prove rows without valid evidence elsewhere, and record what comes back."""
+    records = records_of(here)
+    known = {} if again or relock else {row.id: recorded_proof(row, grade, closures(here)) for row in rows}
+    before = {
+        name: {"schema": 1, "tier": grade.value, "environments": [_document(proven)]}
+        for name, proven in known.items()
+        if proven
+    }
+    for proven in filter(None, known.values()):
+        if not as_json:
+            _tell(proven, grade, "-")
+    sent = {row.id: catalog_for(here.matrices, row.id) for row in rows if row.id not in before}
+    always = ("--json", "--again") if again else ("--json",)
+    items = [work_item(name, sent_arguments(name, always=always), files) for name, files in sent.items()]
+    run_elsewhere(
+        here,
+        on,
+        items,
+        ProofOutput(),
+        as_json=as_json,
+        # Evidence says what is finished.
+        finished=NoResults(),
+        receive=lambda done: record_files(records, done.name, sent[done.name], done),
+        before=before,
+        order=[row.id for row in rows],
+    )
 
 
 def _grade(tier: str, *, stand_ins: bool) -> Grade:

@@ -11,17 +11,31 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.fan_out import (
+    FanOutCommand,
+    FanOutRequest,
+    fan_out_options,
+    refuse_with_on,
+    run_elsewhere,
+    sent_arguments,
+)
 from envbuilder.cli.options import MEMORY, engine_option, grouped, runtime_option
+from envbuilder.cli.output.fan_out import ReportOutputs
 from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.reports import ReportOutput, finish, report_options
+from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import read_stream, read_text
 from envbuilder.diagnostics.checks.results import OF_ONE_IMAGE, Tier
 from envbuilder.diagnostics.report.json_format import report_schema
+from envbuilder.wiring.execution import work_item
+from envbuilder.wiring.image_requests import target_names
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.validation import ValidationRequest, reports_on
 
+_IMAGES = "envbuilder.cli.validate.images"
 _TIER = click.Choice([tier.value for tier in OF_ONE_IMAGE])
 
 
@@ -35,10 +49,16 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
         context.exit()
 
 
+def _first_image(context: click.Context, _argument: click.Parameter, value: tuple[str, ...]) -> str:
+    """Return the first image, and keep all of them for `--on`."""
+    context.meta[_IMAGES] = value
+    return next(iter(value), "")
+
+
 _request_options = grouped(
     "request",
     ValidationRequest,
-    click.argument("image", metavar="[IMAGE|ENV|FILE]", default=""),
+    click.argument("image", metavar="[IMAGE|ENV|FILE]...", nargs=-1, callback=_first_image),
     click.option("--container", metavar="NAME", default="", help="Validate a running container instead of an image."),
     click.option(
         "--python",
@@ -91,9 +111,10 @@ _request_options = grouped(
 """Object and extent of the validation; the command receives a `ValidationRequest`."""
 
 
-@click.command("validate")
+@click.command("validate", cls=FanOutCommand)
 @_request_options
 @report_options
+@fan_out_options()
 @click.option(
     "--schema",
     is_flag=True,
@@ -102,7 +123,7 @@ _request_options = grouped(
     callback=_print_schema,
     help="Print the JSON Schema (draft 2020-12) of --json and exit.",
 )
-def command(request: ValidationRequest, output: ReportOutput) -> None:
+def command(request: ValidationRequest, output: ReportOutput, elsewhere: FanOutRequest) -> None:
     """Check an image against its lock and its environment. Exit status 1 if a check fails.
 
     FILE is an Apptainer image (.sif, .sqsh); with --runtime, or for tier static, also an OCI layout or archive. Checks
@@ -112,10 +133,37 @@ def command(request: ValidationRequest, output: ReportOutput) -> None:
     --facts facts.json gives the same report here, checked against --lock or envbuilder.lock in the current directory.
     """
     _refuse_several_facts(request.facts, output)
+    images: tuple[str, ...] = click.get_current_context().meta[_IMAGES]
     here = command_settings()
+    if elsewhere.on:
+        _validate_elsewhere(here, images, elsewhere.on, as_json=output.form == "json", again=elsewhere.again)
+        return
+    if len(images) > 1:
+        raise UsageError("several images require --on", hint="add --on local")
     session = Session(here, load_catalog(here.matrices), notice)
     warn = partial(warn_before_gpus, here, session.catalog)
     finish(reports_on(session, request, _text, warn), output)
+
+
+def _validate_elsewhere(
+    here: Settings, images: tuple[str, ...], on: ExecutionTarget, *, as_json: bool, again: bool
+) -> None:
+    """Validate images, each by itself, elsewhere.
+
+    Raises:
+        UsageError: No image is named, or an option is for one validation.
+    """
+    images_only = "specify images or environments"
+    one = "use --json, or run the command once for each image"
+    refuse_with_on(container=images_only, python=images_only, facts=images_only, outputs=one, junit_file=one)
+    if not images:
+        raise UsageError("nothing to validate: --on requires images or environments", hint="specify IMAGE or ENV")
+    names = target_names(load_catalog(here.matrices), images)
+    items = [
+        work_item(name, sent_arguments(name, left_out=("format_name",)))
+        for name in (str(Path(each).absolute()) if Path(each).exists() else each for each in filter(None, names))
+    ]
+    run_elsewhere(here, on, items, ReportOutputs(), as_json=as_json, again=again)
 
 
 def _refuse_several_facts(facts: Sequence[Path], output: ReportOutput) -> None:

@@ -25,7 +25,7 @@ STORE = "store"
 _LOCKS = ".in-use"
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _HEX = "[0-9a-f]{64}"
-_WORK = r"(?:run|assemble|build-.+|validate|static|verify|audit|reproduce|debs|added)-[a-z0-9_]{8}|proving-\d+"
+_WORK = r"(?:run|fan-out|assemble|build-.+|validate|static|verify|audit|reproduce|debs|added)-[a-z0-9_]{8}|proving-\d+"
 _UV = r"[a-z-]+-v\d+|CACHEDIR\.TAG|\.lock|\.git|\.gitignore|\.tmp.*"
 
 
@@ -73,6 +73,7 @@ ROOMS = (
         marker="current",
         leftovers=re.compile(r"\..+"),
     ),
+    Room(name="fan-out", holds="results of incomplete calls with --on", entries=re.compile(_HEX)),
     Room(name="files", holds="interpreter archives and tools", entries=re.compile(_HEX)),
     Room(name="locks", holds="locks of environments", entries=re.compile(r".+"), marker="envbuilder.lock"),
     Room(name="logs", holds="logs of builds", entries=re.compile(r".+-\d{8}T\d{6}Z\.log")),

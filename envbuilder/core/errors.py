@@ -217,3 +217,21 @@ class ToolFailed(EnvbuilderError):
     """A program failed."""
 
     exit_code = 9
+
+
+class IncompleteRun(EnvbuilderError):
+    """Some of many commands that ran elsewhere have no result.
+
+    Attributes:
+        missing: Names of the environments or images without a result.
+    """
+
+    exit_code = 11
+
+    def __init__(self, missing: tuple[str, ...], total: int) -> None:
+        listing = ", ".join(missing)
+        super().__init__(
+            f"{len(missing)} of {total} have no result: {listing}",
+            hint="run the same command again: it does only these",
+        )
+        self.missing = missing

@@ -152,6 +152,22 @@ def prove(row: Environment, grade: Grade, ports: ProofPorts, *, again: bool = Fa
     return _keep(row, tried, grade, ports, ran=tried is not proof or fresh or bool(refused))
 
 
+def recorded_proof(row: Environment, grade: Grade, shipped: ShippedClosures) -> Proven | None:
+    """Return the recorded result of a row whose evidence is valid; None if `prove` would run or change something.
+
+    Args:
+        row: The row.
+        grade: As in `prove`.
+        shipped: The closures that rows ship with.
+    """
+    found = [shipped.find(row.id, row_request(row, choice)) for choice in row.bases]
+    digests = {closure.digest for closure in found if closure is not None}
+    valid = None not in found and all(_holds(entry, digests) for entry in row.evidence)
+    return (
+        Proven(row=row, reached=_reached(row, grade), again=False) if valid and _has(row.evidence, grade, row) else None
+    )
+
+
 def _run(row: Environment, grade: Grade, closures: tuple[Closure, ...], proof: Proof, ports: ProofPorts) -> Proof:
     if grade is Grade.CPU:
         return _run_on_cpu(row, closures, proof, ports)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.version import Version
 
+from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.core.errors import UsageError
-from envbuilder.core.references import ImageRef
+from envbuilder.core.references import ImageRef, image_name
 from envbuilder.image.builder import Feature, ImageRequest, default_names
 from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
@@ -21,13 +23,16 @@ from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import accepts_nvidia_eula
 
+NAME = "{name}"
+"""Placeholder in `--tag` for the name of an image."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """The selection of locks to build, and the names of their images.
 
     Attributes:
-        tags: References for the image; empty means the default ones.
+        tags: References for the image, which may contain `{name}`; empty means the default ones.
         base: Base for environments; empty means the first that is available.
         tensorflow: Patch release for environments; None means theirs.
         bundle: File with a lock and all its files.
@@ -61,10 +66,16 @@ def checked(selection: Selection, *, push: bool) -> Selection:
     if selection.key and not selection.bundle:
         raise UsageError("--key requires --bundle", hint="add --bundle FILE")
     try:
-        tags = tuple(str(ImageRef.parse(tag)) for tag in selection.tags)
+        tags = tuple(_complete(tag) for tag in selection.tags)
     except ValueError as error:
         raise UsageError(f"--tag: {error}", hint=REFERENCE) from error
     return replace(selection, tags=tags)
+
+
+def _complete(tag: str) -> str:
+    """Return a tag as a complete reference; it may contain the placeholder of a name."""
+    stand_in = "envbuilder-name"
+    return str(ImageRef.parse(tag.replace(NAME, stand_in))).replace(stand_in, NAME)
 
 
 def image_requests(
@@ -85,15 +96,37 @@ def image_requests(
         NoUsableBase: No base of an environment is available.
     """
     locks = _locks(session, targets, selection, sources, offline=offline)
-    _refuse_shared_names([lock for lock, _ in locks], selection.tags)
+    refuse_shared_names([lock.name or lock.environment for lock, _ in locks], selection.tags)
     for lock, merged in locks:
         accepted = accepts_nvidia_eula(session.settings, merged)
         refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
         add_archives(session, merged)
         add_mirrored(session, lock, merged, offline=offline)
     return tuple(
-        ImageRequest(lock=lock, sources=merged, names=selection.tags or default_names(lock)) for lock, merged in locks
+        ImageRequest(lock=lock, sources=merged, names=_names(lock, selection.tags) or default_names(lock))
+        for lock, merged in locks
     )
+
+
+def _names(lock: Lock, tags: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(tag.replace(NAME, image_name(lock.name or lock.environment)) for tag in tags)
+
+
+def target_names(catalog: Catalog, targets: tuple[str, ...]) -> tuple[str | None, ...]:
+    """Return environments and locks that a command line names, without repetition, with globs expanded.
+
+    Args:
+        catalog: The environments.
+        targets: Environments, globs over their ids, or locks; empty means the lock in this directory, as None.
+
+    Raises:
+        UnknownEnvironment: No environment matches a glob.
+    """
+    names: list[str | None] = []
+    for target in targets or (None,):
+        is_glob = target is not None and set(target) & set("*?[") and not Path(target).exists()
+        names += [row.id for row in matching(catalog, target)] if is_glob and target else [target]
+    return tuple(dict.fromkeys(names))
 
 
 def _locks(
@@ -105,20 +138,26 @@ def _locks(
                 "--bundle cannot be combined with ENV or LOCK: a bundle contains its lock", hint="omit ENV or LOCK"
             )
         return [(opened_bundle(session, selection.bundle, sources, selection.key, offline=offline), sources)]
-    names: list[str | None] = []
-    for target in targets or (None,):
-        is_glob = target is not None and set(target) & set("*?[") and not Path(target).exists()
-        names += [row.id for row in matching(session.catalog, target)] if is_glob and target else [target]
     return [
         obtain_lock(session, name, sources, base=selection.base, tensorflow=selection.tensorflow)
-        for name in dict.fromkeys(names)
+        for name in target_names(session.catalog, targets)
     ]
 
 
-def _refuse_shared_names(locks: list[Lock], tags: tuple[str, ...]) -> None:
-    if tags and len(locks) > 1:
-        raise UsageError("several images cannot have the same name", hint="omit --tag, or build one at a time")
-    names = [lock.name or lock.environment for lock in locks]
+def refuse_shared_names(names: Sequence[str], tags: tuple[str, ...]) -> None:
+    """Raise UsageError if several images would have the same name.
+
+    Args:
+        names: Name of each image without `--tag`.
+        tags: Values of `--tag`.
+
+    Raises:
+        UsageError: A tag without a placeholder is for several images; or two images have the same name.
+    """
+    if len(names) > 1 and any(NAME not in tag for tag in tags):
+        raise UsageError(
+            "several images cannot have the same name", hint=f"use {NAME} in --tag, omit --tag, or build one at a time"
+        )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(

@@ -15,6 +15,8 @@ from packaging.utils import canonicalize_name
 from tests.fakes.catalogs import ROOT
 
 PINS = ROOT / ".ci" / "requirements.txt"
+UNPINNED = frozenset({"dask", "slurm"})
+"""Extras that are not installed for development (docs/adr/0047); `make pins` adds them, and then this goes."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
@@ -55,7 +57,8 @@ def pins() -> dict[str, Pin]:
 
 def asked_for() -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    extras = project["project"]["optional-dependencies"].values()
+    optional = project["project"]["optional-dependencies"]
+    extras = [listed for name, listed in optional.items() if name not in UNPINNED]
     lists = (project["build-system"]["requires"], project["project"]["dependencies"], *extras)
     return [Requirement(text) for each in lists for text in each]
 
@@ -75,6 +78,12 @@ def needed_by(requirement: Requirement, python: str) -> Iterator[Requirement]:
 def test_every_pin_has_a_hash_and_nothing_names_an_index() -> None:
     assert [name for name, pin in pins().items() if not pin.hashes] == []
     assert not re.search(r"://|--(extra-)?index|--find-links", PINS.read_text(encoding="utf-8"))
+
+
+def test_an_extra_is_unpinned_as_a_whole_or_not_at_all() -> None:
+    optional = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    listed = {canonicalize_name(Requirement(text).name) for extra in UNPINNED for text in optional[extra]}
+    assert not listed & pins().keys(), "pinned now: take the extra out of UNPINNED"
 
 
 def test_the_pins_satisfy_what_the_project_asks_for() -> None:

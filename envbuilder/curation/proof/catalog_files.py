@@ -63,6 +63,10 @@ class CatalogFiles:
         """Write the evidence of a row."""
         _write(self.matrices / "evidence" / f"{row}.yaml", text)
 
+    def write(self, path: str, text: str) -> None:
+        """Write a file by its path in the directory."""
+        _write(self.matrices / path, text)
+
     def write_closures(self, row: str, text: str) -> None:
         """Write the closures that a row ships with."""
         _write(self.matrices / "locks" / f"{row}.yaml", text)

@@ -127,6 +127,7 @@ def test_parts_of_killed_processes_are_swept(cache: Path, store: Store, records:
 HEX = "0123456789abcdef" * 4
 CONTENTS = {
     "bases": ("debian-bookworm/current", "debian-bookworm/0123456789ab.tar", ".debian-bookworm-17.tar"),
+    "fan-out": (HEX,),
     "files": (f"{HEX}/cpython-3.8.tar.gz",),
     "locks": ("tf-2.15-cpu/envbuilder.lock",),
     "logs": ("lock-image-20261122T101112Z.log",),
@@ -134,7 +135,13 @@ CONTENTS = {
     "releases": ("bookworm-security",),
     "trees": (f"{HEX}/usr/bin/python3", f".{HEX}.aa.part/x"),
     "uv": ("CACHEDIR.TAG", ".gitignore", "wheels-v8/index/x.whl", "archive-v0/y/z"),
-    "work": ("run-abcd_123/x", "assemble-00000000/y", "build-tf-2.15-cpu-abcdefgh/z", "proving-42/uv/z"),
+    "work": (
+        "run-abcd_123/x",
+        "assemble-00000000/y",
+        "build-tf-2.15-cpu-abcdefgh/z",
+        "proving-42/uv/z",
+        "fan-out-abcd_123/jobs/z",
+    ),
     "seen": (HEX,),
 }
 ONLY_SAVES_TIME = {"trees", "uv", "work"}

@@ -1,0 +1,98 @@
+"""The port for running a command for each of many environments, and the outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkItem:
+    """One command to run; it can be pickled, and refers to no object of this process.
+
+    Attributes:
+        name: Environment or image that it is about; unique in a call.
+        arguments: Command line of envbuilder, without the program; the command prints one JSON document.
+        version: Version of envbuilder that the worker needs.
+        catalog: The catalog to use, as `pack_files` returns it; empty for that of the worker.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    version: str
+    catalog: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The command ran to its end and printed its document.
+
+    Attributes:
+        name: Name of the item.
+        status: Exit status: 0, or 1 for findings.
+        document: The JSON document.
+        files: Content of the files of the catalog that the command changed, by path; None if it removed the file.
+        node: Host name of the worker.
+        seconds: Duration of the command.
+        recorded: Whether an earlier call obtained it.
+    """
+
+    name: str
+    status: int
+    document: Mapping[str, object]
+    files: Mapping[str, str | None]
+    node: str
+    seconds: float
+    recorded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The command ended without a document.
+
+    Attributes:
+        name: Name of the item.
+        status: Exit status of the command.
+        reason: Its error message.
+        node: Host name of the worker.
+    """
+
+    name: str
+    status: int
+    reason: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """The command did not run to its end: it was killed, its worker is gone, or it could not be started.
+
+    Attributes:
+        name: Name of the item.
+        reason: Description of what is known.
+    """
+
+    name: str
+    reason: str
+
+
+Outcome: TypeAlias = Done | Failed | Lost
+
+
+class Executor(Protocol):
+    """A place where commands run."""
+
+    def map(self, items: Sequence[WorkItem]) -> Generator[Outcome]:
+        """Run the command of each item, and yield the outcomes as they come.
+
+        If the iterator is closed before its end, all commands that have not ended are cancelled.
+
+        Yields:
+            One outcome for each item.
+
+        Raises:
+            ToolMissing: A library or a program is not installed.
+            ToolFailed: The cluster does not accept work.
+        """
+        ...

@@ -1,0 +1,234 @@
+"""What every executor promises, with real processes: results, errors, losses, and an end without remains.
+
+submitit and dask.distributed are checked where they are installed; with `ENVBUILDER_REQUIRE_EXTRAS=1` a missing one is
+a failure.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.mark import ParameterSet
+
+import envbuilder
+from envbuilder.catalog.evidence import Grade
+from envbuilder.catalog.load.environments import Proof, dump_proof
+from envbuilder.catalog.selection import find
+from envbuilder.cluster.execution.commands import run_item
+from envbuilder.cluster.execution.dask_cluster import DaskExecutor
+from envbuilder.cluster.execution.executor import Done, Executor, Failed, Lost, WorkItem
+from envbuilder.cluster.execution.local_processes import LocalExecutor
+from envbuilder.cluster.execution.packed_files import pack_files
+from envbuilder.cluster.execution.slurm_jobs import JobState, SlurmExecutor
+from envbuilder.cluster.execution.targets import DaskCluster, LocalProcesses
+from envbuilder.wiring.execution import catalog_for
+from tests.contract.processes import gone
+from tests.fakes.catalogs import ROOT, real_catalog
+
+_LONGEST = 120.0
+REQUIRED = os.environ.get("ENVBUILDER_REQUIRE_EXTRAS") == "1"
+
+
+def _needs(library: str, name: str) -> ParameterSet:
+    missing = find_spec(library) is None and not REQUIRED
+    # Both libraries leave sockets and processes for the garbage collector.
+    ignored = [
+        pytest.mark.filterwarnings(f"ignore::{each}")
+        for each in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning")
+    ]
+    return pytest.param(name, marks=[pytest.mark.skipif(missing, reason=f"{library} is not installed"), *ignored])
+
+
+class LocalQueue:
+    """Processes of submitit in the place of jobs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._submitit = importlib.import_module("submitit")
+        self._folder = folder
+        self._jobs: dict[str, Any] = {}
+
+    def submit(self, items: Sequence[WorkItem]) -> Mapping[str, Any]:
+        executor = self._submitit.LocalExecutor(folder=self._folder)
+        executor.update_parameters(timeout_min=5)
+        jobs = executor.map_array(run_item, items)
+        self._jobs = {job.job_id: job for job in jobs}
+        return {each.name: job for each, job in zip(items, jobs, strict=True)}
+
+    def states(self, ids: Sequence[str]) -> Mapping[str, JobState]:
+        return {each: JobState(state=self._jobs[each].state) for each in ids}
+
+
+@contextmanager
+def _local(_folder: Path) -> Iterator[Executor]:
+    yield LocalExecutor(LocalProcesses(at_once=2), lambda _: None)
+
+
+@contextmanager
+def _submitit(folder: Path) -> Iterator[Executor]:
+    yield SlurmExecutor(LocalQueue(folder), lambda _: None, poll=0.1, grace=2.0)
+
+
+@contextmanager
+def _dask(folder: Path) -> Iterator[Executor]:
+    told = folder / "scheduler.json"
+    dask = [sys.executable, "-m", "dask"]
+    options = ["--no-dashboard", "--scheduler-file", str(told)]
+    worker = [*dask, "worker", *options, "--no-nanny", "--nthreads", "1", "--local-directory", str(folder)]
+    with ExitStack() as stack, (folder / "dask.log").open("wb") as log:
+        for command in ([*dask, "scheduler", *options, "--host", "127.0.0.1", "--port", "0"], worker, worker):
+            process = stack.enter_context(subprocess.Popen(command, stdout=log, stderr=log))
+            stack.callback(process.terminate)
+            _wait_for(told)
+        address = json.loads(told.read_text(encoding="utf-8"))["address"].removeprefix("tcp://")
+        distributed = importlib.import_module("distributed")
+        yield DaskExecutor(DaskCluster(address=address), distributed, lambda _: None, poll=0.1)
+
+
+def _wait_for(path: Path) -> None:
+    deadline = time.monotonic() + _LONGEST
+    while not path.is_file():
+        assert time.monotonic() < deadline, f"{path} was not written"
+        time.sleep(0.05)
+
+
+OPEN: Mapping[str, Callable[[Path], Any]] = {"local": _local, "submitit": _submitit, "dask": _dask}
+
+
+@pytest.fixture(scope="module", params=["local", _needs("submitit", "submitit"), _needs("distributed", "dask")])
+def executor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
+    folder = tmp_path_factory.mktemp("execution")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENVBUILDER_CACHE", str(folder / "cache"))
+        patch.delenv("ENVBUILDER_MATRICES", raising=False)
+        # Commands import this checkout, wherever another one is installed.
+        patch.setenv("PYTHONPATH", str(ROOT))
+        with OPEN[request.param](folder) as opened:
+            yield opened
+
+
+class SilentIndex:
+    """A package index that accepts a connection and never answers: a command that asks it runs until it is stopped."""
+
+    def __init__(self) -> None:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self.address = f"http://127.0.0.1:{self._server.getsockname()[1]}/simple"
+        self.asked = threading.Event()
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def _accept(self) -> None:
+        try:
+            while True:
+                self._open.append(self._server.accept()[0])
+                self.asked.set()
+        except OSError:
+            return
+
+    def wait(self) -> None:
+        """Wait until a command has asked."""
+        assert self.asked.wait(_LONGEST), "no command asked the index"
+
+    def close(self) -> None:
+        self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        self._thread.join()
+        for each in self._open:
+            each.close()
+
+
+@pytest.fixture
+def silent_index() -> Iterator[SilentIndex]:
+    with closing(SilentIndex()) as index:
+        yield index
+
+
+def item(name: str, *arguments: str, catalog: bytes = b"") -> WorkItem:
+    return WorkItem(name=name, arguments=arguments, version=envbuilder.__version__, catalog=catalog)
+
+
+def listing(name: str) -> WorkItem:
+    return item(name, "list", "--json")
+
+
+def waiting(name: str, index: SilentIndex) -> WorkItem:
+    return item(name, "catalog", "audit", "--json", "--index", index.address, "--", "tf-2.15-cpu")
+
+
+def processes_of(word: str) -> list[int]:
+    return [
+        int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if word.encode() in path.read_bytes()
+    ]
+
+
+def test_results_and_errors(executor: Executor) -> None:
+    items = [listing("good"), item("unknown", "show", "--json", "--", "nothing"), item("text", "list")]
+    outcomes = {each.name: each for each in executor.map(items)}
+    good = outcomes["good"]
+    assert isinstance(good, Done)
+    assert (good.status, good.document["schema"], good.files) == (0, 1, {})
+    unknown = outcomes["unknown"]
+    assert isinstance(unknown, Failed)
+    assert unknown.status == 2
+    assert unknown.reason.startswith("unknown environment: 'nothing'; ")
+    text = outcomes["text"]
+    assert isinstance(text, Failed)
+    assert "no JSON document" in text.reason
+
+
+def test_a_command_works_on_the_catalog_that_was_sent_and_its_changes_come_back(executor: Executor) -> None:
+    row = "tf-2.15-cpu"
+    sent = catalog_for(ROOT / "matrices", row)
+    evidence = f"evidence/{row}.yaml"
+    measured = tuple(each for each in find(real_catalog(), row).evidence if each.grade.rank < Grade.RESOLVED.rank)
+    sent[evidence] = dump_proof(row, Proof(evidence=measured))
+    # The closure ships with the catalog, so that no index is asked.
+    asked = ("catalog", "prove", "--json", "--tier", "resolved", "--index", "http://127.0.0.1:1/simple", "--", row)
+    [outcome] = executor.map([item(row, *asked, catalog=pack_files(sent))])
+    assert isinstance(outcome, Done), outcome
+    assert outcome.status == 0
+    assert "resolved" in (outcome.files[evidence] or "")
+    reports = {path for path in outcome.files if path.startswith(f"evidence/reports/{row}/")}
+    # Reports that no evidence names are removed.
+    assert set(outcome.files) == {evidence} | reports
+    assert not any(outcome.files[path] for path in reports)
+
+
+def test_a_killed_command_is_lost_and_the_others_finish(executor: Executor, silent_index: SilentIndex) -> None:
+    with closing(executor.map([waiting("poisoned", silent_index), listing("good"), listing("better")])) as ended:
+        killer = threading.Thread(target=_kill_when_asked, args=(silent_index,))
+        killer.start()
+        outcomes = {each.name: each for each in ended}
+        killer.join()
+    lost = outcomes.pop("poisoned")
+    assert isinstance(lost, Lost)
+    assert "killed by SIGKILL" in lost.reason
+    assert all(isinstance(each, Done) for each in outcomes.values())
+
+
+def _kill_when_asked(index: SilentIndex) -> None:
+    index.wait()
+    for number in processes_of(index.address):
+        os.kill(number, signal.SIGKILL)
+
+
+def test_nothing_runs_after_an_interruption(executor: Executor, silent_index: SilentIndex) -> None:
+    outcomes = executor.map([listing("good"), waiting("waiting", silent_index)])
+    assert next(outcomes).name == "good"
+    silent_index.wait()
+    outcomes.close()
+    assert gone(silent_index.address)
