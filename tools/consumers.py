@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,11 @@ HOSTILE = {
 }
 _SHOW = ("/usr/bin/env", "-0")
 _SECONDS = 900.0
+_LINES = 4
+
+
+class ConsumerFailed(Exception):
+    """A program that runs images ended with an error; the message has the end of what it wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +58,15 @@ class Forms:
         """Run a program of the host and return its standard output.
 
         Raises:
-            subprocess.CalledProcessError: It fails.
+            ConsumerFailed: It fails.
         """
+        environ = dict(self.environ)
         done = subprocess.run(
-            command, env=dict(self.environ), capture_output=True, check=True, stdin=subprocess.DEVNULL, timeout=_SECONDS
+            command, env=environ, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=_SECONDS
         )
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise ConsumerFailed(f"{command[0]} ended with status {done.returncode}: {' / '.join(said[-_LINES:])}")
         return done.stdout.decode(errors="replace")
 
     @property
@@ -115,12 +125,14 @@ def _apptainer(source: str) -> Start:
 
 def _podman(source: str) -> Start:
     def start(forms: Forms, command: Sequence[str]) -> str:
-        storage = ("--root", f"{forms.scratch}/root", "--runroot", f"{forms.scratch}/run")
         options = ("--rm", "--network", "none", "--entrypoint", "")
-        try:
-            return forms.output("podman", *storage, "run", *options, source.format(forms.folder), *command)
-        finally:
-            forms.output("podman", *storage, "rmi", "--all", "--force")
+        # podman refuses a runroot of more than 50 characters.
+        with tempfile.TemporaryDirectory(prefix="podman-") as run:
+            storage = ("--root", f"{run}/root", "--runroot", run, "--tmpdir", f"{run}/libpod")
+            try:
+                return forms.output("podman", *storage, "run", *options, source.format(forms.folder), *command)
+            finally:
+                forms.output("podman", *storage, "rmi", "--all", "--force")
 
     return start
 
@@ -134,22 +146,28 @@ def _enroot(forms: Forms, command: Sequence[str]) -> str:
 
 
 def _docker(forms: Forms, command: Sequence[str]) -> str:
+    # A name that the engine has belongs to somebody else, and is kept.
+    known = set(forms.output("docker", "images", "--format", "{{.Repository}}:{{.Tag}}").split())
     loaded = forms.output("docker", "load", "--quiet", "--input", f"{forms.folder}/image.tar")
     images = [line.partition(": ")[2] for line in loaded.splitlines()]
     try:
         return forms.output("docker", "run", "--rm", "--network", "none", "--entrypoint", "", images[0], *command)
     finally:
-        forms.output("docker", "rmi", *images)
+        for name in images:
+            if name not in known:
+                forms.output("docker", "rmi", name)
 
 
 def _containerd(forms: Forms, command: Sequence[str]) -> str:
-    space = ("ctr", "--namespace", f"envbuilder-{uuid.uuid4().hex}")
+    name = f"envbuilder-{uuid.uuid4().hex}"
+    space = ("ctr", "--namespace", name)
     told = forms.output(*space, "image", "import", f"{forms.folder}/image.tar")
     image = told.split()[1]
     try:
         return forms.output(*space, "run", "--rm", image, "consumers", *command)
     finally:
-        forms.output(*space, "image", "rm", image)
+        forms.output(*space, "image", "rm", "--sync", *forms.output(*space, "image", "ls", "--quiet").split())
+        forms.output("ctr", "namespaces", "rm", name)
 
 
 def _runc(forms: Forms, command: Sequence[str]) -> str:
@@ -225,7 +243,10 @@ def leaked(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _version(consumer: Consumer, forms: Forms) -> str:
-    return forms.output(consumer.program, *consumer.version).splitlines()[0].split()[-1].rstrip(",")
+    command = (consumer.program, *consumer.version)
+    # ch-run prints it on standard error.
+    done = subprocess.run(command, env=dict(forms.environ), capture_output=True, check=True, text=True)
+    return next(iter(re.findall(r"\d+(?:\.\d+)+", done.stdout + done.stderr)), "of unknown version")
 
 
 def _row(consumer: Consumer, forms: Forms, code: str) -> str:
@@ -237,9 +258,8 @@ def _row(consumer: Consumer, forms: Forms, code: str) -> str:
         else:
             environment = environment_in(consumer, forms)
             seen = f"{', '.join(lost(environment, forms)) or 'whole'} | {', '.join(leaked(environment)) or 'none'}"
-    except subprocess.CalledProcessError as error:
-        said = (error.stderr or b"").decode(errors="replace").strip().splitlines() or [str(error)]
-        version, seen = "", f"FAILED: {said[-1]}"
+    except ConsumerFailed as error:
+        version, seen = "", f"FAILED: {error}"
     return f"| {consumer.program} {version} | {consumer.form} | {seen} | {time.monotonic() - began:.0f} s |"
 
 
@@ -248,11 +268,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="tools.consumers", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("--python", default="", metavar="CODE", help="run this code and show its last line")
-    parser.add_argument("--only", default="", metavar="PROGRAM", help="this program only")
+    parser.add_argument("--only", default="", metavar="NAME", help="this program, or program and form, only")
     given = parser.parse_args(arguments)
     rows = []
     for consumer in CONSUMERS:
-        if given.only not in {"", consumer.program}:
+        if not consumer.name.startswith(given.only):
             continue
         missing = consumer.missing()
         if missing:

@@ -40,6 +40,7 @@ default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 runtime = "runc"
 cgroup_manager = "cgroupfs"
 events_logger = "none"
+lock_type = "file"
 """
 
 

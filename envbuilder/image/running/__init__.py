@@ -1,1 +1,1 @@
-"""Run commands in assembled images without a daemon."""
+"""Run commands in images without a daemon: in a sandbox, by Apptainer, by podman."""
