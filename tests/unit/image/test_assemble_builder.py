@@ -233,5 +233,5 @@ def test_an_interrupted_build_tags_nothing_stops_its_uploads_and_begins_no_furth
     with pytest.raises(KeyboardInterrupt):
         bench.builder().build([request(bench.world.lock(), NAME)], BuildOptions(push=True), listen)
     assert (bench.registry.tags, bench.registry.stopped) == ({}, True)
-    # The downloads, two layers at once, and one that began before the interruption was seen.
-    assert len(begun) <= 4
+    # The downloads, two layers at once, and one on each of the two threads that began before the interruption was seen.
+    assert len(begun) <= 5

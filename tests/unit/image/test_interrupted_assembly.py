@@ -87,7 +87,7 @@ def test_an_interrupt_ends_a_running_compilation(world: World) -> None:
     world.base = write(members, world.folder / "runnable.tar")
     keyboard = CtrlC()
     ports = replace(world.ports("here"), sandbox=lambda: EndlessSandbox(keyboard=keyboard))
-    interrupted(world.lock(world.pin("six", {"six/__init__.py": b"x = 1\n"}, PackageGroup.OWN)), ports)
+    interrupted(world.lock(world.pin("six", {"six/__init__.py": b"x = 1\n"}, PackageGroup.PACKAGES)), ports)
 
 
 def test_an_interrupt_ends_running_downloads(world: World) -> None:
