@@ -123,7 +123,9 @@ def test_another_program_at_the_address_is_told(script: Path, addresses: list[st
 def test_a_killed_worker_stops_the_others_and_is_named(script: Path, addresses: list[str], tmp_path: Path) -> None:
     """TensorFlow is played by a module that never returns."""
     (tmp_path / "tensorflow.py").write_text(
-        "import os, time\nopen(os.environ['STARTED'] + os.environ['ENVBUILDER_WORKER'], 'w').close()\ntime.sleep(600)\n"
+        "import os, time\nname = os.environ['STARTED'] + os.environ['ENVBUILDER_WORKER']\n"
+        "with open(name + 'part', 'w') as file:\n    file.write(str(os.getpid()))\n"
+        "os.rename(name + 'part', name)\ntime.sleep(600)\n"
     )
     marks = [tmp_path / f"started{index}" for index in (0, 1)]
     environ = {"PYTHONPATH": str(tmp_path), "STARTED": str(tmp_path / "started")}
@@ -131,9 +133,12 @@ def test_a_killed_worker_stops_the_others_and_is_named(script: Path, addresses: 
     while not all(mark.exists() for mark in marks):
         assert all(each.process.poll() is None for each in both)
         time.sleep(0.05)
+    children = [int(mark.read_text()) for mark in marks]
     both[1].process.send_signal(signal.SIGKILL)
     facts = both[0].facts()
     both[1].process.communicate()
+    while any(Path(f"/proc/{each}").exists() for each in children):
+        time.sleep(0.05)
     [peer] = facts.peers
     assert peer.left is not None
     assert peer.bye is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -31,6 +31,14 @@ from tests.unit.image.toys import ToyPackages, World
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(folder=tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def ordinary_interrupts() -> Iterator[None]:
+    """What a command has in a terminal: a job in the background of a script, as CI may be, ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @dataclass(kw_only=True)
