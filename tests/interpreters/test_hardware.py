@@ -82,6 +82,7 @@ def test_every_interpreter_computes(python: Path, stack: Path) -> None:
     assert gpu["speed"]["value"]["free"] == (1 << 33) - (1 << 28), "all memory was given back"
     assert set(facts) == {
         "interpreter", "machine", "libraries", "driver", "loader", "software", "cudnn-start", "nvml", "compute", "host",
+        "clock", "directories", "network", "scheduler", "user-namespaces",
     }  # fmt: skip
 
 

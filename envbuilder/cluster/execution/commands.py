@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 import envbuilder
 from envbuilder.cluster.execution.executor import Done, Failed, Lost, Outcome, WorkItem
 from envbuilder.cluster.execution.packed_files import changed_files, read_files, unpack_files, write_files
+from envbuilder.cluster.execution.process_environment import environment_with, node_name
 from envbuilder.core.json_input import BadJson, load_object
 
 _PROGRAM = "envbuilder.cluster.execution.command_process"
@@ -49,11 +49,11 @@ class CommandProcess:
 
     def _start(self) -> None:
         root = Path(self._folder.name)
-        environ = dict(os.environ)
+        environ = environment_with()
         self._catalog = unpack_files(self._item.catalog) if self._item.catalog else {}
         if self._catalog:
             write_files(root / "matrices", self._catalog)
-            environ["ENVBUILDER_MATRICES"] = str(root / "matrices")
+            environ = environment_with(ENVBUILDER_MATRICES=str(root / "matrices"))
         # -P: a module in the current directory must not take the place of one of ours.
         command = [sys.executable, "-P", "-m", _PROGRAM, str(os.getpid()), *self._item.arguments]
         self._began = time.monotonic()
@@ -96,19 +96,21 @@ class CommandProcess:
         if status in _STOPPED:
             return Lost(name=item.name, reason=f"stopped by {signal.Signals(status - 128).name}")
         if status not in {0, 1}:
-            return Failed(name=item.name, status=status, reason=reason, node=_node())
+            return Failed(name=item.name, status=status, reason=reason, node=node_name())
         try:
             with (root / "stdout").open("rb") as stream:
                 document = load_object(stream.read(_LONGEST + 1))
         except BadJson as error:
-            return Failed(name=item.name, status=status, reason=reason or f"no JSON document: {error}", node=_node())
+            return Failed(
+                name=item.name, status=status, reason=reason or f"no JSON document: {error}", node=node_name()
+            )
         after = read_files(root / "matrices") if self._catalog else {}
         return Done(
             name=item.name,
             status=status,
             document=document,
             files=changed_files(self._catalog, after),
-            node=_node(),
+            node=node_name(),
             seconds=seconds,
         )
 
@@ -130,11 +132,11 @@ def run_item(item: WorkItem, call: str = "") -> Outcome:
     """
     if item.version != envbuilder.__version__:
         problem = f"the worker has envbuilder {envbuilder.__version__}, this machine {item.version}"
-        return Failed(name=item.name, status=2, reason=f"{problem}; install the same version on both", node=_node())
+        return Failed(name=item.name, status=2, reason=f"{problem}; install the same version on both", node=node_name())
     try:
         process = CommandProcess(item)
     except OSError as error:
-        return Lost(name=item.name, reason=f"the command cannot be started on {_node()}: {error}")
+        return Lost(name=item.name, reason=f"the command cannot be started on {node_name()}: {error}")
     running = _running.setdefault(call, [])
     running.append(process)
     try:
@@ -154,13 +156,9 @@ def stop_items(call: str) -> None:
         process.terminate()
 
 
-def _node() -> str:
-    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
-
-
 def _killed(number: int) -> str:
     cause = ", perhaps because the machine ran out of memory" if number == signal.SIGKILL else ""
-    return f"killed by {signal.Signals(number).name} on {_node()}{cause}"
+    return f"killed by {signal.Signals(number).name} on {node_name()}{cause}"
 
 
 def _tail(path: Path) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 from envbuilder.cluster.execution.commands import run_item
 from envbuilder.cluster.execution.executor import Failed, Lost, Outcome, WorkItem
 from envbuilder.cluster.execution.optional_library import optional_library
+from envbuilder.cluster.execution.process_environment import outside_a_job
 from envbuilder.cluster.execution.targets import SlurmJobs
 from envbuilder.core.errors import ToolFailed, ToolMissing
 
@@ -189,7 +189,7 @@ class SlurmQueue:
         executor = self._submitit.SlurmExecutor(folder=self._folder)
         executor.update_parameters(**submitit_parameters(self._fields))
         try:
-            with _outside_a_job():
+            with outside_a_job():
                 jobs = executor.map_array(run_item, items)
         except (self._submitit.core.utils.FailedSubmissionError, self._submitit.core.utils.FailedJobError) as error:
             told = str(error).strip().splitlines()
@@ -242,16 +242,3 @@ def submitit_parameters(fields: Mapping[str, str]) -> dict[str, object]:
         "time": int(fields.get("minutes", MINUTES)),
         "additional_parameters": more,
     }
-
-
-@contextmanager
-def _outside_a_job() -> Iterator[None]:
-    """Hide the variables of a job that this process runs in: `sbatch` would take options from them."""
-    inside = {name: value for name, value in os.environ.items() if name.startswith(("SLURM_", "SBATCH_"))}
-    kept = {name: value for name, value in inside.items() if name in {"SLURM_CONF", "SLURM_CLUSTERS"}}
-    for name in inside.keys() - kept.keys():
-        del os.environ[name]
-    try:
-        yield
-    finally:
-        os.environ.update(inside)
