@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -50,12 +51,14 @@ class LocalQueue:
         self._submitit = importlib.import_module("submitit")
         self._folder = folder
         self._jobs: dict[str, Any] = {}
+        self.processes: list[subprocess.Popen[bytes]] = []
 
     def submit(self, items: Sequence[WorkItem]) -> Mapping[str, Any]:
         executor = self._submitit.LocalExecutor(folder=self._folder)
         executor.update_parameters(timeout_min=5)
         jobs = executor.map_array(run_item, items)
         self._jobs = {job.job_id: job for job in jobs}
+        self.processes += [job._process for job in jobs]
         return {each.name: job for each, job in zip(items, jobs, strict=True)}
 
     def states(self, ids: Sequence[str]) -> Mapping[str, JobState]:
@@ -69,7 +72,11 @@ def _local(_folder: Path) -> Iterator[Executor]:
 
 @contextmanager
 def _submitit(folder: Path) -> Iterator[Executor]:
-    yield SlurmExecutor(LocalQueue(folder), lambda _: None, poll=0.1, grace=2.0)
+    queue = LocalQueue(folder)
+    yield SlurmExecutor(queue, lambda _: None, poll=0.1, grace=2.0)
+    # submitit keeps them: one that nobody waited for would be a warning in whichever test collects it.
+    for process in queue.processes:
+        process.wait(_LONGEST)
 
 
 @contextmanager
@@ -101,6 +108,8 @@ OPEN: Mapping[str, Callable[[Path], Any]] = {"local": _local, "submitit": _submi
 @pytest.fixture(scope="module", params=["local", _of_library("submitit"), _of_library("dask")])
 def executor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
     folder = tmp_path_factory.mktemp("execution")
+    # submitit ends its local processes by SIGINT, which a job in the background of a script, as CI may be, ignores.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ENVBUILDER_CACHE", str(folder / "cache"))
         patch.delenv("ENVBUILDER_MATRICES", raising=False)
@@ -108,6 +117,9 @@ def executor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         patch.setenv("PYTHONPATH", str(ROOT))
         with OPEN[request.param](folder) as opened:
             yield opened
+    signal.signal(signal.SIGINT, before)
+    # What the libraries leave is collected here, where its warnings are ignored, and not in another test.
+    gc.collect()
 
 
 class SilentIndex:
