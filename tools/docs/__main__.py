@@ -10,6 +10,7 @@ from pathlib import Path
 from subprocess import PIPE, STDOUT
 
 from envbuilder.catalog.load.catalog import load_catalog
+from tools.docs import interface
 from tools.docs.commands import command_pages
 from tools.docs.environments import FOLDER, environment_pages
 from tools.docs.navigation import NAVIGATION, navigation
@@ -32,6 +33,7 @@ def main(target: Path) -> None:
     docs = _ROOT / "docs"
     generated = {
         **command_pages((docs / "cli.md").read_text(encoding="utf-8")),
+        interface.PAGE: interface.interface_page(),
         **environment_pages(load_catalog(_ROOT / "matrices")),
     }
     stage(_ROOT, pages, generated)

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder import api
 from envbuilder.catalog.environments import Environment
 from tests.command_tree import commands, commands_and_groups
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.repo.test_command_line_page import options
 from tools.docs.commands import command_pages
 from tools.docs.environments import environment_pages
+from tools.docs.interface import PAGE as INTERFACE
+from tools.docs.interface import interface_page
 from tools.docs.markdown import code, table
 from tools.docs.navigation import navigation
 from tools.docs.outside import loaded_from_elsewhere
@@ -53,6 +56,13 @@ def test_an_environment_has_a_page_with_traps_bounds_bases_and_evidence(row: Env
         *(f"\n| {proof.grade.value} | {proof.when} |" for proof in row.evidence),
     )
     assert [each for each in named if each not in page] == []
+
+
+def test_the_reference_of_the_interface_has_every_name_and_parameter() -> None:
+    page = interface_page()
+    assert [name for name in api.__all__ if f"\n### {name}\n" not in page] == []
+    assert "- `offline`: Fetch no base, interpreter or OS package." in page
+    assert ">>> made = lock(" in page
 
 
 def test_nothing_of_this_machine_is_on_the_pages() -> None:
@@ -106,7 +116,7 @@ def test_pages_of_an_earlier_build_are_removed(tmp_path: Path) -> None:
 
 
 def test_the_navigation_has_every_page(tmp_path: Path) -> None:
-    generated = {**COMMANDS, **ENVIRONMENTS}
+    generated = {**COMMANDS, **ENVIRONMENTS, INTERFACE: ""}
     stage(ROOT, tmp_path, generated)
     (tmp_path / PAGE).touch()
     named = json.dumps(navigation(ROOT / "docs" / "mkdocs.yml", tmp_path, generated))
