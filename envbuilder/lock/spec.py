@@ -23,7 +23,9 @@ class _Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
+class SpecDocument:
+    """Content of `envbuilder.yaml`."""
+
     schema: Annotated[int, exactly(SPEC_SCHEMA)] = SPEC_SCHEMA
     spec: Annotated[Spec, At()]
     files: Annotated[tuple[tuple[ImagePath, str], ...], Entries(ordered=True)] = ()
@@ -41,7 +43,7 @@ def read_spec(text: str, file: str) -> Spec:
     Raises:
         InvalidInput: With every fault.
     """
-    found = structured(_Document, read(text, file), file)
+    found = structured(SpecDocument, read(text, file), file)
     return replace(
         found.spec,
         files=tuple(OwnFile(path=path, source=source) for path, source in found.files),
