@@ -12,6 +12,7 @@ from envbuilder import api
 from tools.docs.markdown import code, plain, section
 
 PAGE = "api-reference.md"
+_WIDTH = 100
 _SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Example):$", re.MULTILINE)
 _ITEM = re.compile(r"^([\w*]+): (.*)$")
 
@@ -52,8 +53,26 @@ def _signature(file: str, name: str) -> str:
     tree = ast.parse(Path(file).read_text(encoding="utf-8"))
     [found] = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
     result = f" -> {ast.unparse(found.returns)}" if found.returns else ""
-    whole = f"{name}({ast.unparse(found.args)}){result}"
-    return whole if len(whole) <= 100 else re.sub(r", (?=\*|\w+: )", ",\n    ", whole.replace("(", "(\n    ", 1))
+    parameters = list(_parameters(found.args))
+    whole = f"{name}({', '.join(parameters)}){result}"
+    if len(whole) <= _WIDTH:
+        return whole
+    lines = ",\n    ".join(parameters)
+    return f"{name}(\n    {lines},\n){result}"
+
+
+def _parameters(of: ast.arguments) -> Iterator[str]:
+    """Yield positional parameters, a star, and those that are given by name; none here has variadic ones."""
+    without = [None] * (len(of.args) - len(of.defaults))
+    yield from (_parameter(each, default) for each, default in zip(of.args, [*without, *of.defaults], strict=True))
+    if of.kwonlyargs:
+        yield "*"
+        yield from (_parameter(*each) for each in zip(of.kwonlyargs, of.kw_defaults, strict=True))
+
+
+def _parameter(of: ast.arg, default: ast.expr | None) -> str:
+    hint = f"{of.arg}: {ast.unparse(of.annotation)}" if of.annotation else of.arg
+    return f"{hint} = {ast.unparse(default)}" if default else hint
 
 
 def _described(named: object) -> Iterator[str]:

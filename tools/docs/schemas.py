@@ -24,8 +24,8 @@ def schema_pages() -> Mapping[str, str]:
 def _lines() -> Iterator[str]:
     yield "# Documents"
     yield ""
-    yield "The JSON Schema (draft 2020-12) of each document that envbuilder reads or prints, as `envbuilder schema NAME`"
-    yield "prints it. Within schema 1 of a document, fields may be added; none is removed or changes its meaning."
+    yield "The JSON Schema (draft 2020-12) of each document that envbuilder reads or prints. `envbuilder schema`"
+    yield "prints them. Within schema 1 of a document, fields may be added; none is removed or changes its meaning."
     yield ""
     rows = ((f"[`{name}`]({_path(name)})", plain(document.title)) for name, document in DOCUMENTS.items())
     yield from table(("Name", "Document"), rows)
