@@ -12,6 +12,8 @@ from envbuilder.cli.main import SECTIONS
 
 _VERBS = {name for commands in SECTIONS.values() for name in commands}
 ERROR = "error"
+OPEN = ("facts", "fleet check", "multi-node", "validate")
+"""Documents whose schemas are not closed for tests: facts have unknown fields, those of reports have conditions."""
 
 
 @cache
@@ -21,7 +23,17 @@ def validator(name: str) -> Any:  # noqa: ANN401  the package has no types
 
     schema = DOCUMENTS[name].schema()
     jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+    return jsonschema.Draft202012Validator(schema if name in OPEN else _closed(schema))
+
+
+def _closed(schema: Any) -> Any:  # noqa: ANN401  a part of a schema
+    """Return a schema that refuses unknown fields, which a program has to ignore: a later version may have them."""
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: _closed(value) for key, value in schema.items()}
+    return {"additionalProperties": False} | inner if isinstance(schema.get("properties"), dict) else inner
 
 
 def faults(name: str, document: object) -> list[str]:

@@ -20,6 +20,15 @@ class KeptImage(TypedDict):
     bytes_of_its_own: int
 
 
+class KeptChanges(TypedDict):
+    """Changes of an image that `run --keep` keeps."""
+
+    name: str
+    image: str
+    manifest: str
+    bytes: int
+
+
 class CacheDirectory(TypedDict):
     """A directory of the cache."""
 
@@ -34,6 +43,7 @@ class CacheList(TypedDict):
     schema: Literal[1]
     folder: str
     images: list[KeptImage]
+    kept_changes: list[KeptChanges]
     layer_bytes: int
     loose_layer_bytes: int
     download_bytes: int

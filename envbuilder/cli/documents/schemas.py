@@ -45,7 +45,6 @@ def _reports() -> dict[str, Any]:
             "reports": {"type": "array", "items": {"$ref": "#/$defs/report"}},
             "missing": {"type": "array"},
         },
-        "additionalProperties": False,
     }
     return {
         "$schema": report["$schema"],

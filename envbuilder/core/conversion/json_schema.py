@@ -2,7 +2,7 @@
 
 The schema of a dataclass is that of the documents that `core.structure.load` accepts, except what only a function
 knows, such as the grammar of a version. A `TypedDict` describes a document that is only written: all its fields are
-there, and no others.
+there, and a later version may add others.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class _Schemas:
         required = [
             name for name in hints if name in kind.__required_keys__ and get_origin(hints[name]) is not NotRequired
         ]
-        return _object(properties, required, closed=True) | _described(kind)
+        return _object(properties, required, closed=False) | _described(kind)
 
     def _record(self, hint: Any, kind: Any) -> dict[str, Any]:  # noqa: ANN401
         hints = get_type_hints(kind, include_extras=True)
