@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from envbuilder.catalog.cuda import Coverage, CudaFacts, CudaNeed, GpuModel, KernelFamily
 from envbuilder.catalog.environments import BaseChoice, Environment
@@ -108,6 +109,8 @@ class GpuSupport:
         )
 
 
+# Cached, as the answers of `CudaFacts`.
+@lru_cache(maxsize=16)
 def architectures(facts: CudaFacts) -> tuple[Architecture, ...]:
     """Return the GPUs of the catalog by compute capability, ascending."""
     models: dict[Release, list[GpuModel]] = {}

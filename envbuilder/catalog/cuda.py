@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated
 
 from envbuilder.catalog.archives import ArchiveUse
@@ -347,6 +348,10 @@ class CudaFacts:
         """Documents that state that TensorFlow's wheels have no CUDA for Arm, and what NVIDIA offers."""
         return tuple(source for each in self.arm_gpus for source in each.sources)
 
+    def __hash__(self) -> int:
+        # Of a part: answers of the tables are cached, and hashing all of a table takes longer than to search it.
+        return hash((len(self.releases), len(self.gpus), self.releases[-1].driver))
+
     def driver_floor(self, cuda: Release) -> Release:
         """Return the oldest driver on which programs of this CUDA release start.
 
@@ -366,14 +371,11 @@ class CudaFacts:
 
     def shipped_driver(self, cuda: Release) -> Release | None:
         """Return the driver that shipped with a CUDA release or its newest update; None if it is unknown."""
-        series = cuda.head(2)
-        updates = [known for known in self.releases if known.version.head(2) == series]
-        exact = [known.driver for known in updates if known.version == cuda and len(cuda.parts) > 2]
-        return exact[0] if exact else max((known.driver for known in updates), default=None)
+        return _shipped_driver(self, cuda.text)
 
     def knowing_driver(self, cuda: Release) -> Release | None:
         """Return the oldest driver that supports a CUDA release's GPUs and PTX; None if the table ends before."""
-        return next((each.driver for each in self.releases if each.version.head(2) >= cuda.head(2)), None)
+        return _knowing_driver(self, cuda.head(2))
 
     def ptx_cuda(self, isa: Release) -> Release | None:
         """Return the first CUDA release whose driver compiles PTX of this version; None if it is not in the table."""
@@ -382,3 +384,18 @@ class CudaFacts:
     def cudnn_code(self, cudnn: Release) -> CudnnCode | None:
         """Return the entry for the code in this cuDNN; None if it is older than the table."""
         return next((entry for entry in reversed(self.cudnn) if entry.cudnn <= cudnn), None)
+
+
+# Cached: judging a fleet, or all drivers for an image, asks the same few questions thousands of times.
+@lru_cache(maxsize=256)
+def _shipped_driver(facts: CudaFacts, text: str) -> Release | None:
+    cuda = Release(text)  # Equal releases of other lengths, `11.0` and `11.0.0`, have answers of their own.
+    series = cuda.head(2)
+    updates = [known for known in facts.releases if known.version.head(2) == series]
+    exact = [known.driver for known in updates if known.version == cuda and len(cuda.parts) > 2]
+    return exact[0] if exact else max((known.driver for known in updates), default=None)
+
+
+@lru_cache(maxsize=256)
+def _knowing_driver(facts: CudaFacts, series: tuple[int, ...]) -> Release | None:
+    return next((each.driver for each in facts.releases if each.version.head(2) >= series), None)

@@ -19,7 +19,7 @@ from envbuilder.cli.fan_out import (
     run_elsewhere,
     sent_arguments,
 )
-from envbuilder.cli.options import MEMORY, engine_option, grouped, runtime_option
+from envbuilder.cli.options import LOCK_OR_ENVIRONMENT, MEMORY, engine_option, grouped, runtime_option
 from envbuilder.cli.output.fan_out import ReportOutputs
 from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.cli.output.printing import notice
@@ -86,7 +86,12 @@ _request_options = grouped(
     click.option(
         "--device", "devices", multiple=True, metavar="NAME", help="CDI device to use instead of all GPUs. Repeatable."
     ),
-    click.option("--lock", metavar="LOCK|ENV", help="Lock to check against. Default: the one in the image."),
+    click.option(
+        "--lock",
+        type=LOCK_OR_ENVIRONMENT,
+        metavar="LOCK|ENV",
+        help="Lock to check against. Default: the one in the image.",
+    ),
     click.option(
         "--memory",
         type=MEMORY,

@@ -14,6 +14,7 @@ from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.lock.inputs import inputs
 from envbuilder.lock.locations import Located, Refused
 from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
+from envbuilder.lock.profiles import ChosenProfile, profile_inputs
 from envbuilder.lock.spec_values import Spec
 
 _ASYNC_SINCE = Version("2.6")
@@ -33,6 +34,7 @@ class Ingredients:
         located: Base and interpreter.
         refusals: Preferred bases that were unavailable, in order of preference.
         packages: Python distributions, grouped.
+        profiles: Profiles whose tools are among them.
         os_packages: OS packages on top of the base.
         tools: Programs that the build uses.
     """
@@ -40,6 +42,7 @@ class Ingredients:
     located: Located
     refusals: tuple[Refused, ...]
     packages: tuple[PackagePin, ...]
+    profiles: tuple[ChosenProfile, ...]
     os_packages: tuple[OsPackagePin, ...]
     tools: tuple[ToolPin, ...]
 
@@ -57,6 +60,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         python=located.python,
         cuda=_cuda(catalog, row, located),
         packages=ingredients.packages,
+        profiles=spec.profiles,
         os_packages=ingredients.os_packages,
         tools=ingredients.tools,
         env=spec.env,
@@ -68,7 +72,9 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         ),
         refused=tuple(refusal.base for refusal in ingredients.refusals),
         sources=tuple(source.text for source in (*row.framework.sources, *row.sources)),
-        inputs=inputs(row, choice, spec, catalog.driver_floor(row, choice)),
+        inputs=inputs(
+            row, choice, spec, catalog.driver_floor(row, choice), profiles=profile_inputs(ingredients.profiles)
+        ),
         files=tuple(replace(file, source="") for file in spec.files),
         allow=spec.allow,
         name=spec.name,

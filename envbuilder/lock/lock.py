@@ -9,7 +9,7 @@ from typing import Annotated
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
-from envbuilder.core.field_rules import Entries, Parsed, Unique, When
+from envbuilder.core.field_rules import Entries, Parsed, Sorted, Unique, When
 from envbuilder.core.field_types import (
     AllowedPath,
     DebianFile,
@@ -43,12 +43,14 @@ LOCK_SCHEMA = 2
 class PackageGroup(StrEnum):
     """Layer of a Python distribution, in the order of the layers.
 
-    `build` is in no layer: it holds the build dependencies of source distributions.
+    `profile` holds what the profiles add to the environment. `build` is in no layer: it holds the build dependencies of
+    source distributions.
     """
 
     CUDA = "cuda"
     FRAMEWORK = "framework"
     PACKAGES = "packages"
+    PROFILE = "profile"
     OWN = "own"
     BUILD = "build"
 
@@ -206,6 +208,7 @@ class Lock:
         memory: Memory policy.
         env: Environment variables, sorted by name.
         os_packages: OS packages added to the base, sorted by name.
+        profiles: Ids of the profiles whose tools are in the image, sorted.
         packages: Sorted by group, then name; one file per distribution and group.
         files: Own files, sorted by path.
         allow: As in the spec.
@@ -231,6 +234,7 @@ class Lock:
     memory: Annotated[MemoryPolicy, Parsed(parse)]
     env: Variables
     os_packages: tuple[OsPackagePin, ...]
+    profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
     files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()
     allow: tuple[AllowedPath, ...] = ()

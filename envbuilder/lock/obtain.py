@@ -117,7 +117,9 @@ class LockCache:
         return made
 
     def _path(self, spec: Spec) -> Path:
-        name = "@".join(filter(None, (spec.environment, str(spec.tensorflow or ""), spec.base)))
+        name = "@".join(
+            filter(None, (spec.environment, str(spec.tensorflow or ""), spec.base, "+".join(spec.profiles)))
+        )
         return self.folder / name / "envbuilder.lock"
 
     def _is_current(self, spec: Spec, kept: Lock) -> bool:

@@ -10,7 +10,16 @@ from packaging.version import Version
 
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
-from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
+from envbuilder.core.field_types import (
+    AllowedPath,
+    DistributionName,
+    FileSize,
+    ImageName,
+    ImagePath,
+    RowId,
+    Sha256,
+    within,
+)
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
 from envbuilder.core.names import (
     LARGEST_ID,
@@ -195,6 +204,7 @@ class Spec:
         user: User in the image.
         memory: Memory policy.
         sources: Sources of ingredients on this machine.
+        profiles: Ids of profiles to add, sorted.
         name: Name of the image below `envbuilder/`; empty for the default of the command that builds.
     """
 
@@ -212,4 +222,5 @@ class Spec:
     user: Annotated[User, Omitted()] = DEFAULT_USER
     memory: Annotated[MemoryPolicy, Parsed(plain_policy, of=object)] = ALL
     sources: Sources = Sources()
+    profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     name: ImageName = ""

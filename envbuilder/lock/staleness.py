@@ -11,6 +11,7 @@ from envbuilder.catalog.selection import select
 from envbuilder.lock.diff import Change, changed_inputs
 from envbuilder.lock.inputs import UPGRADED, inputs
 from envbuilder.lock.lock import Lock, PackageGroup
+from envbuilder.lock.profiles import chosen_profiles, profile_inputs
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec_values import Spec
@@ -27,7 +28,8 @@ def staleness(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...
         choice = replace(choice, python=spec.python)
     driver = catalog.driver_floor(row, choice) if choice else None
     renamed = (Change(field="spec.name", old=existing.name, new=spec.name),) if existing.name != spec.name else ()
-    return (*changed_inputs(existing, dict(inputs(row, choice, spec, driver))), *renamed)
+    profiles = profile_inputs(chosen_profiles(catalog, spec.profiles, row.framework.version))
+    return (*changed_inputs(existing, dict(inputs(row, choice, spec, driver, profiles=profiles))), *renamed)
 
 
 def out_of_date(path: Path) -> str:
@@ -42,7 +44,8 @@ def as_shipped(catalog: Catalog, spec: Spec, existing: Lock, shipped: ShippedClo
     closure = shipped.find(row.id, row_request(row, choice)) if choice else None
     if closure is None:
         return True
-    locked = {(pin.name, pin.sha256) for pin in existing.packages if pin.group is not PackageGroup.BUILD}
+    others = {PackageGroup.PROFILE, PackageGroup.BUILD}
+    locked = {(pin.name, pin.sha256) for pin in existing.packages if pin.group not in others}
     return locked == {(each.name, each.sha256) for each in closure.packages}
 
 

@@ -19,6 +19,7 @@ from envbuilder.catalog.load.tables import (
     read_cuda,
     read_keras,
     read_libraries,
+    read_profiles,
     read_vendor_builds,
 )
 from envbuilder.core.conversion.reading import Tables
@@ -33,7 +34,7 @@ def load_catalog(folder: Path) -> Catalog:
 
     Args:
         folder: Holds `cuda.yaml`, `bases.yaml`, `libraries.yaml`, `advisories.yaml`, `environments/*.yaml` and for each
-            of these `evidence/*.yaml`; optionally `keras.yaml` and `vendor-builds.yaml`.
+            of these `evidence/*.yaml`; optionally `keras.yaml`, `vendor-builds.yaml` and `profiles.yaml`.
 
     Raises:
         InvalidInput: With every fault of every file.
@@ -54,12 +55,12 @@ def _loaded(folder: Path, _states: tuple[tuple[Path, int, int, int], ...]) -> Ca
     faults: list[Fault] = []
     cuda = _structured(folder / "cuda.yaml", read_cuda, faults)
     bases = _structured(folder / "bases.yaml", read_bases, faults) or ()
-    archives = _archives(folder / "archives.yaml", faults)
+    archives = _optional(folder / "archives.yaml", read_archives, faults) or ArchiveFacts()
     libraries = _structured(folder / "libraries.yaml", partial(read_libraries, archives=archives), faults) or ()
     advisories = _structured(folder / "advisories.yaml", read_advisories, faults) or ()
-    keras, builds = folder / "keras.yaml", folder / "vendor-builds.yaml"
-    keras_facts = _structured(keras, read_keras, faults) if keras.exists() else None
-    vendor_builds = _structured(builds, read_vendor_builds, faults) if builds.exists() else None
+    keras_facts = _optional(folder / "keras.yaml", read_keras, faults)
+    vendor_builds = _optional(folder / "vendor-builds.yaml", read_vendor_builds, faults)
+    profiles = _optional(folder / "profiles.yaml", read_profiles, faults)
     tables: Tables = {
         "bases": {base.id: base for base in bases},
         "libraries": {library_set.id: library_set for library_set in libraries},
@@ -88,12 +89,8 @@ def _loaded(folder: Path, _states: tuple[tuple[Path, int, int, int], ...]) -> Ca
         archives=archives,
         keras=keras_facts or KerasFacts(),
         vendor_builds=vendor_builds or (),
+        profiles=profiles or (),
     )
-
-
-def _archives(file: Path, faults: list[Fault]) -> ArchiveFacts:
-    found = _structured(file, read_archives, faults) if file.exists() else None
-    return found or ArchiveFacts()
 
 
 def _orphans(folder: Path) -> list[Fault]:
@@ -111,6 +108,10 @@ def _structured(file: Path, decode: Callable[[str, str], T], faults: list[Fault]
     except InvalidInput as error:
         faults.extend(error.faults)
         return None
+
+
+def _optional(file: Path, decode: Callable[[str, str], T], faults: list[Fault]) -> T | None:
+    return _structured(file, decode, faults) if file.exists() else None
 
 
 def _order(row: Environment) -> tuple[object, ...]:

@@ -42,6 +42,7 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         ),
         user=User(name="team", uid=1234, gid=1235),
         memory=GROWTH,
+        profiles=("jupyter", "tensorboard"),
         sources=Sources(
             registry_mirror="localhost:5000",
             mirror="localhost:5000/team/tf",
