@@ -19,7 +19,7 @@ from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.lock.publisher_places import parse_publisher
 from envbuilder.lock.spec_values import Sources, layer_caches
-from envbuilder.wiring.settings import HOST_BUILDS
+from envbuilder.wiring.configuration import ALLOW_HOST_BUILDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -135,7 +135,7 @@ def host_builds_option(command: F) -> F:
     """Add `--allow-host-builds`, which `command_settings` reads."""
 
     def keep(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
-        context.find_root().meta[HOST_BUILDS] = value
+        context.find_root().meta[ALLOW_HOST_BUILDS.key] = value
 
     return click.option(
         "--allow-host-builds",

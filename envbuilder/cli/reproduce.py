@@ -30,9 +30,10 @@ from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
+from envbuilder.wiring.configuration import ACCEPT_NVIDIA_EULA
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.settings import ACCEPT_VARIABLE, Settings
+from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.sources import accepts_nvidia_eula
 
 _START = "from envbuilder.cli.main import entry; entry()"
@@ -89,7 +90,7 @@ def _build(
         "ENVBUILDER_CACHE": str(folder / "cache"),
         "ENVBUILDER_MATRICES": str(here.matrices),
         # The command itself requires the acceptance.
-        ACCEPT_VARIABLE: "1",
+        ACCEPT_NVIDIA_EULA.variable: "1",
     }
     command = [sys.executable, "-c", _START, "build", "envbuilder.lock", "--engine", "assemble", "--offline", "--json"]
     command += ["--jobs", str(surroundings.jobs), "--layer-format", layer_format.value]

@@ -87,7 +87,7 @@ def _first_index(session: Session, sources: Sources) -> str:
     if sources.index:
         return f"{_shown(address_of(sources.index))} (--index or the spec)"
     if settings.index:
-        return f"{_shown(address_of(settings.index))} ({settings.index_variable})"
+        return f"{_shown(address_of(settings.index))} ({settings.index_origin})"
     file = uv_environ(settings.environ).get("UV_CONFIG_FILE", "")
     address, _ = configured_index({"UV_CONFIG_FILE": file}, Path("/nonexistent")) if file else ("", "")
     return f"{_shown(address)} ({file})" if address else _DEFAULT_INDEX
