@@ -71,6 +71,7 @@ def _flat(lock: Lock) -> dict[str, str]:
         flat["cuda"] = f"{lock.cuda.cuda} from {lock.cuda.provider.value}"
         flat["cudnn"] = lock.cuda.cudnn.text
         flat["driver"] = lock.cuda.driver.text
+        flat |= {"require": lock.cuda.require} if lock.cuda.require else {}
         flat |= {f"sonames.{soname}": "opened" for soname in lock.cuda.sonames}
         flat |= {f"links.{link.name}": link.target for link in lock.cuda.links}
         flat |= {f"archives.{pin.id}": shortened(pin.sha256) for pin in lock.cuda.archives}

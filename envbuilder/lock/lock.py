@@ -27,6 +27,7 @@ from envbuilder.core.field_types import (
     OptionalSha256,
     PythonVersion,
     RowId,
+    RuntimeRequirement,
     Sha256,
     within,
 )
@@ -169,6 +170,7 @@ class CudaPin:
         sonames: Libraries that TensorFlow opens and must find, sorted.
         links: Second names for libraries.
         archives: Vendor archives that hold the libraries, in the order of the layers.
+        require: Nodes on which NVIDIA's container runtime may start the image, as in `nvidia_require`; empty for all.
     """
 
     provider: CudaProvider
@@ -178,6 +180,7 @@ class CudaPin:
     sonames: tuple[LibraryName, ...]
     links: tuple[LibraryLink, ...]
     archives: Annotated[tuple[ArchivePin, ...], Unique("id")] = ()
+    require: RuntimeRequirement = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

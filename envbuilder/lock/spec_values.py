@@ -191,6 +191,7 @@ class Spec:
         base: Id of the base to use; empty for the environment's order of preference.
         env: Environment variables, sorted by name.
         settings: Settings of containers, each a field of the spec.
+        require_driver: Whether NVIDIA's container runtime refuses nodes that cannot run the image.
         files: Own files, sorted by path.
         allow: Absolute paths, sorted: files of own packages that may hide or replace another file, and system programs
             that keep their set-user-ID and set-group-ID bits.
@@ -210,6 +211,7 @@ class Spec:
     base: str = ""
     env: Variables = ()
     settings: Annotated[ContainerSettings, At()] = UNSET
+    require_driver: bool = False
     files: Annotated[tuple[OwnFile, ...], Omitted()] = ()
     allow: Annotated[tuple[AllowedPath, ...], Sorted()] = ()
     user: Annotated[User, Omitted()] = DEFAULT_USER

@@ -24,6 +24,9 @@ LABEL_LOCK = "io.envbuilder.lock"
 LABEL_MEMORY = "io.envbuilder.memory"
 LABEL_SOURCES = "io.envbuilder.sources"
 
+REQUIREMENT = "NVIDIA_REQUIRE_ENVBUILDER"
+"""Variable of NVIDIA's container runtime with the nodes that may start an image; cluster manifests set the same one."""
+
 HEAVY = 4 << 20
 """Size from which a distribution has a layer of its own, so that a change of another one does not affect it."""
 
@@ -223,6 +226,7 @@ def _env(lock: Lock) -> tuple[tuple[str, str], ...]:
     }
     if lock.cuda is not None:
         env |= {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility", "NVIDIA_VISIBLE_DEVICES": "all"}
+        env |= {REQUIREMENT: lock.cuda.require} if lock.cuda.require else {}
     if lock.tool(HOOK) and not lock.memory.is_default:
         env[VARIABLE] = str(lock.memory)
     elif lock.memory == GROWTH:

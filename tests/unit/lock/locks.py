@@ -126,6 +126,7 @@ _CUDA = {
     "cudnn": RELEASES,
     "driver": RELEASES,
     "sonames": st.lists(LIBRARIES, max_size=3).map(tuple),
+    "require": st.sampled_from(["", "arch>=7.5,driver>=525.60.13", "arch>=5.0,arch<7.5,driver<581 arch>=7.5"]),
     "links": st.lists(LINKS, max_size=2).map(tuple),
 }
 CUDAS = st.builds(
