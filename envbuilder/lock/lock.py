@@ -9,7 +9,7 @@ from typing import Annotated
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
-from envbuilder.core.field_rules import Entries, Parsed, Sorted, Unique, When
+from envbuilder.core.field_rules import At, Entries, Parsed, Sorted, Unique, When
 from envbuilder.core.field_types import (
     AllowedPath,
     DebianFile,
@@ -27,6 +27,7 @@ from envbuilder.core.field_types import (
     OptionalSha256,
     PythonVersion,
     RowId,
+    RuntimeRequirement,
     Sha256,
     within,
 )
@@ -34,6 +35,7 @@ from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
+from envbuilder.lock.container_settings import UNSET, ContainerSettings
 from envbuilder.lock.spec_values import OwnFile, User, Variables
 from envbuilder.oci.images import ImagePin
 
@@ -170,6 +172,7 @@ class CudaPin:
         sonames: Libraries that TensorFlow opens and must find, sorted.
         links: Second names for libraries.
         archives: Vendor archives that hold the libraries, in the order of the layers.
+        require: Nodes on which NVIDIA's container runtime may start the image, as in `nvidia_require`; empty for all.
     """
 
     provider: CudaProvider
@@ -179,6 +182,7 @@ class CudaPin:
     sonames: tuple[LibraryName, ...]
     links: tuple[LibraryLink, ...]
     archives: Annotated[tuple[ArchivePin, ...], Unique("id")] = ()
+    require: RuntimeRequirement = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +211,7 @@ class Lock:
         user: User in the image.
         memory: Memory policy.
         env: Environment variables, sorted by name.
+        settings: Settings of containers, as in the spec.
         os_packages: OS packages added to the base, sorted by name.
         profiles: Ids of the profiles whose tools are in the image, sorted.
         packages: Sorted by group, then name; one file per distribution and group.
@@ -233,6 +238,7 @@ class Lock:
     user: User
     memory: Annotated[MemoryPolicy, Parsed(parse)]
     env: Variables
+    settings: Annotated[ContainerSettings, At()] = UNSET
     os_packages: tuple[OsPackagePin, ...]
     profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]

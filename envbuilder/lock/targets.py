@@ -11,11 +11,12 @@ from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import named, select
-from envbuilder.core.errors import UsageError
+from envbuilder.core.errors import Fault, InvalidInput, UsageError
 from envbuilder.core.files import read_text
 from envbuilder.core.references import image_name
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import line_of
+from envbuilder.lock.container_settings import workdir_problem
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import LOCK, SPEC, lock_path, read_lock
 from envbuilder.lock.own_files import surveyed
@@ -96,11 +97,14 @@ def load_spec(path: Path) -> Spec:
     text = read_text(path)
     spec = read_spec(text, str(path))
     root = read(text, str(path)).root
+    files = surveyed(spec.files, path.parent, str(path), lambda path: line_of(root, ("files", path)))
+    if problem := workdir_problem(spec.settings.workdir, (file.path for file in files)):
+        raise InvalidInput((Fault(file=str(path), line=line_of(root, ("workdir",)), field="workdir", problem=problem),))
     archives = tuple(str(path.parent / archive) for archive in spec.sources.python_archives)
     publishers = tuple((name, relative_to(place, path.parent)) for name, place in spec.sources.publishers)
     return replace(
         spec,
-        files=surveyed(spec.files, path.parent, str(path), lambda path: line_of(root, ("files", path))),
+        files=files,
         sources=replace(spec.sources, python_archives=archives, publishers=publishers),
     )
 

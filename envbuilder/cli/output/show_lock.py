@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from envbuilder.cli.output.printing import heading
+from envbuilder.core import structure
 from envbuilder.core.memory_policy import HOOK, VARIABLE
 from envbuilder.lock.lock import Lock, PackageGroup
 
@@ -25,6 +26,7 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
             "version": str(cuda.cuda),
             "cudnn": str(cuda.cudnn),
             "driver": str(cuda.driver),
+            "require": cuda.require,
         }
         if cuda
         else None,
@@ -39,6 +41,7 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
         "os_packages": [f"{pin.name}={pin.version}" for pin in lock.os_packages],
         "files": [file.path for file in lock.files],
         "env": dict(lock.env),
+        "settings": structure.dump(lock.settings),
         "deviations": list(lock.differences),
         "refused": list(lock.refused),
         "created": _moment(lock),
@@ -57,6 +60,7 @@ def lines(path: Path, lock: Lock) -> Iterator[str]:
         ("Not pinned, so it cannot be built", [f"  {ingredient}" for ingredient in lock.unpinned]),
         ("Own files", [f"  {file.path}  {file.size} bytes" for file in lock.files]),
         ("Environment variables", [f"  {name}={value}" for name, value in lock.env]),
+        ("Containers", [f"  {field}: {value}" for field, value in lock.settings.described()]),
         ("Deviations", [f"  {text}" for text in lock.differences]),
         ("Bases that could not be had", [f"  {name}" for name in lock.refused]),
     ):
@@ -82,6 +86,8 @@ def _image_lines(lock: Lock) -> Iterator[str]:
     if lock.cuda:
         cuda = lock.cuda
         yield f"  CUDA {cuda.cuda}, cuDNN {cuda.cudnn} from {cuda.provider.value}; driver {cuda.driver} or later"
+        if cuda.require:
+            yield f"  NVIDIA's container runtime starts it only on: {' or '.join(cuda.require.split(' '))}"
         for pin in cuda.archives:
             yield f"  {', '.join(library.soname for library in pin.libraries)} out of {pin.id} of {pin.publisher}"
     yield f"  runs as {lock.user.name} ({lock.user.uid}:{lock.user.gid}); dated {_moment(lock)}"
