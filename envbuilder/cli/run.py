@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import MEMORY, engine_option, grouped, runtime_option
 from envbuilder.cli.output.printing import notice
@@ -20,6 +19,7 @@ from envbuilder.image.builder import Engine
 from envbuilder.image.run import prepare
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.oci.runtime.command import RunRequest
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.node_runtimes import chosen_runner
 from envbuilder.wiring.session import Session
 
@@ -104,7 +104,7 @@ def command(
     keep to a --mount. IMAGE may be a file of Apptainer (.sif, .sqsh).
     """
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, known_catalog(here, progress=notice), notice)
     shared = tuple(_mount(text) for text in options.mounts)
     reference, runner = chosen_runner(session, image, engine, runtime)
     request = RunRequest(

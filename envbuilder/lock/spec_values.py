@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias
 from packaging.version import Version
 
 from envbuilder.catalog.environments import BaseKind
+from envbuilder.catalog.references import CatalogReference, catalog_reference
 from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
 from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
@@ -196,6 +197,8 @@ class Spec:
         memory: Memory policy.
         sources: Sources of ingredients on this machine.
         name: Name of the image below `envbuilder/`; empty for the default of the command that builds.
+        catalogs: Catalogs of teams, in order of precedence, highest last.
+        extends: Spec whose values this one adds to or replaces: a path, or `CATALOG:NAME`; empty for none.
     """
 
     environment: str
@@ -213,3 +216,5 @@ class Spec:
     memory: Annotated[MemoryPolicy, Parsed(plain_policy, of=object)] = ALL
     sources: Sources = Sources()
     name: ImageName = ""
+    catalogs: tuple[Annotated[CatalogReference, Parsed(catalog_reference)], ...] = ()
+    extends: str = ""

@@ -51,6 +51,7 @@ class Setting:
 
 CACHE = Setting(key="cache", kind=Kind.PATH, summary="cache directory")
 MATRICES = Setting(key="matrices", kind=Kind.PATH, summary="directory of the catalog")
+CATALOGS = Setting(key="catalogs", kind=Kind.WORDS, summary="catalogs of teams")
 INDEX = Setting(key="index", kind=Kind.TEXT, summary="package index")
 MIRROR = Setting(key="mirror", kind=Kind.TEXT, summary="repository with files of locks")
 LAYER_CACHE = Setting(key="layer-cache", kind=Kind.WORDS, summary="layer caches")
@@ -68,7 +69,7 @@ ALLOW_HOST_BUILDS = Setting(
 )
 
 SETTINGS = (
-    *(CACHE, MATRICES, INDEX, MIRROR, LAYER_CACHE, PUBLISHERS, OSV),
+    *(CACHE, MATRICES, CATALOGS, INDEX, MIRROR, LAYER_CACHE, PUBLISHERS, OSV),
     *(DEBIAN_MIRROR, DEBIAN_KEYRING, UBUNTU_MIRROR, UBUNTU_KEYRING),
     *(ACCEPT_NVIDIA_EULA, ALLOW_HOST_BUILDS),
 )
