@@ -32,6 +32,7 @@ _WHEEL = rf"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[A-Za-z0-9_.!+]+)(-[0-9][A-Za-z
 _SOURCES = r"(?P<stem>[A-Za-z0-9][A-Za-z0-9_.!+-]*)\.(tar\.gz|tgz|tar\.bz2|tar\.xz|zip)"
 _SEPARATORS = re.compile(r"[-_.]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LABEL = re.compile(r"[A-Za-z0-9]+(?:[._/-]+[A-Za-z0-9]+)*")
 _SECRET = re.compile(r"(?i)(password|passwd|secret|token|api_?key|credential)")
 
 
@@ -182,11 +183,22 @@ def is_file_of(file: str, name: str, version: str) -> bool:
 
 def variable_problem(name: str) -> str:
     """Return the problem with the name of an image's environment variable; empty if it is valid."""
-    if not _VARIABLE.fullmatch(name):
-        return "is not a variable name"
-    if _SECRET.search(name):
-        return "looks like a secret, which is readable by all users of the image"
-    return ""
+    return _secret_problem(name) if _VARIABLE.fullmatch(name) else "is not a variable name"
+
+
+def label_problem(name: str) -> str:
+    """Return the problem with the name of an image's label; empty if it is valid.
+
+    Source: https://docs.docker.com/engine/manage-resources/labels/, key format recommendations; upper-case letters and
+    underscores, which old images have, are accepted too.
+    """
+    if not _LABEL.fullmatch(name) or len(name) > _LONGEST:
+        return "is not the name of a label: letters and digits, with '.', '_', '/' or '-' between"
+    return _secret_problem(name)
+
+
+def _secret_problem(name: str) -> str:
+    return "looks like a secret, which is readable by all users of the image" if _SECRET.search(name) else ""
 
 
 def requirement(text: str) -> str:

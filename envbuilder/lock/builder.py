@@ -61,6 +61,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         os_packages=ingredients.os_packages,
         tools=ingredients.tools,
         env=spec.env,
+        settings=spec.settings,
         user=spec.user,
         memory=spec.memory,
         deviations=(

@@ -45,6 +45,7 @@ def inputs(
         "spec.memory": str(spec.memory),
         **{f"spec.files.{file.path}": _content(file) for file in spec.files},
         **{f"spec.env.{name}": f'"{value}"' for name, value in spec.env},
+        **{f"spec.{name}": value for name, value in spec.settings.described()},
     }
     return tuple(sorted((name, value) for name, value in fields.items() if value))
 

@@ -25,11 +25,22 @@ from envbuilder.lock.spec_values import Spec
 EXTENDS = "extends"
 _MOST_LAYERS = 8
 _MAPPINGS: frozenset[FieldPath] = frozenset(
-    {(), ("env",), ("files",), ("user",), ("sources",), ("sources", "publishers")}
+    {(), ("env",), ("files",), ("labels",), ("user",), ("sources",), ("sources", "publishers")}
 )
 """Mappings whose entries are merged; any other mapping replaces that of the extended spec."""
 _LISTS: frozenset[FieldPath] = frozenset(
-    {("allow",), ("apt",), ("catalogs",), ("packages",), ("source_builds",), ("sources", "python_archives")}
+    {
+        ("allow",),
+        ("apt",),
+        ("catalogs",),
+        ("packages",),
+        ("ports",),
+        ("profiles",),
+        ("source_builds",),
+        ("build_tools",),
+        ("build_requires",),
+        ("sources", "python_archives"),
+    }
 )
 """Lists that are added to those of the extended spec; any other list replaces it."""
 

@@ -10,7 +10,7 @@ from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
 from envbuilder.core.digests import shortened
-from envbuilder.core.field_rules import Entries, Parsed, Unique, When
+from envbuilder.core.field_rules import At, Entries, Parsed, Unique, When
 from envbuilder.core.field_types import (
     AllowedPath,
     Commit,
@@ -37,6 +37,7 @@ from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
+from envbuilder.lock.container_settings import UNSET, ContainerSettings
 from envbuilder.lock.spec_values import OwnFile, User, Variables
 from envbuilder.oci.images import ImagePin
 
@@ -227,6 +228,7 @@ class Lock:
         user: User in the image.
         memory: Memory policy.
         env: Environment variables, sorted by name.
+        settings: Settings of containers, as in the spec.
         os_packages: OS packages added to the base, sorted by name.
         packages: Sorted by group, then name; one file per distribution and group.
         files: Own files, sorted by path.
@@ -253,6 +255,7 @@ class Lock:
     user: User
     memory: Annotated[MemoryPolicy, Parsed(parse)]
     env: Variables
+    settings: Annotated[ContainerSettings, At()] = UNSET
     os_packages: tuple[OsPackagePin, ...]
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
     files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()

@@ -24,6 +24,7 @@ from envbuilder.core.names import (
 )
 from envbuilder.core.references import registry_address, registry_repository
 from envbuilder.core.versions import Release
+from envbuilder.lock.container_settings import UNSET, ContainerSettings
 from envbuilder.lock.publisher_places import publisher_name, publisher_place
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
 
@@ -190,6 +191,7 @@ class Spec:
         python: Interpreter version; None for that of the chosen base.
         base: Id of the base to use; empty for the environment's order of preference.
         env: Environment variables, sorted by name.
+        settings: Settings of containers, each a field of the spec.
         files: Own files, sorted by path.
         allow: Absolute paths, sorted: files of own packages that may hide or replace another file, and system programs
             that keep their set-user-ID and set-group-ID bits.
@@ -210,6 +212,7 @@ class Spec:
     python: Release | None = None
     base: str = ""
     env: Variables = ()
+    settings: Annotated[ContainerSettings, At()] = UNSET
     files: Annotated[tuple[OwnFile, ...], Omitted()] = ()
     allow: Annotated[tuple[AllowedPath, ...], Sorted()] = ()
     user: Annotated[User, Omitted()] = DEFAULT_USER

@@ -12,10 +12,11 @@ from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import named, select
-from envbuilder.core.errors import InvalidInput
+from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.references import image_name
 from envbuilder.core.yaml.documents import Node
 from envbuilder.core.yaml.structured import line_of
+from envbuilder.lock.container_settings import workdir_problem
 from envbuilder.lock.layered_specs import EXTENDS, SpecLayer, merged, spec_layers
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import LOCK, SPEC, lock_path, read_lock
@@ -107,7 +108,12 @@ def load_spec(path: Path, catalog: Catalog) -> Spec:
     sources = replace(
         spec.sources, python_archives=tuple(dict.fromkeys(archives)), publishers=tuple(sorted(publishers.items()))
     )
-    return replace(spec, files=_files(layers), sources=sources)
+    files = _files(layers)
+    if problem := workdir_problem(spec.settings.workdir, (file.path for file in files)):
+        naming = next(layer for layer in reversed(layers) if layer.spec.settings.workdir)
+        line = line_of(naming.root, ("workdir",))
+        raise InvalidInput((Fault(file=str(naming.path), line=line, field="workdir", problem=problem),))
+    return replace(spec, files=files, sources=sources)
 
 
 def _merged(layers: tuple[SpecLayer, ...]) -> Spec:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from envbuilder.cli.output.printing import heading
+from envbuilder.core import structure
 from envbuilder.core.memory_policy import HOOK, VARIABLE
 from envbuilder.lock.lock import Lock, PackageGroup
 
@@ -42,6 +43,7 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
         "os_packages": [f"{pin.name}={pin.version}" for pin in lock.os_packages],
         "files": [file.path for file in lock.files],
         "env": dict(lock.env),
+        "settings": structure.dump(lock.settings),
         "deviations": list(lock.differences),
         "refused": list(lock.refused),
         "created": _moment(lock),
@@ -60,6 +62,7 @@ def lines(path: Path, lock: Lock) -> Iterator[str]:
         ("Not pinned, so it cannot be built", [f"  {ingredient}" for ingredient in lock.unpinned]),
         ("Own files", [f"  {file.path}  {file.size} bytes" for file in lock.files]),
         ("Environment variables", [f"  {name}={value}" for name, value in lock.env]),
+        ("Containers", [f"  {field}: {value}" for field, value in lock.settings.described()]),
         ("Deviations", [f"  {text}" for text in lock.differences]),
         ("Bases that could not be had", [f"  {name}" for name in lock.refused]),
     ):

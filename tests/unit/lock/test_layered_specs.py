@@ -66,6 +66,14 @@ def test_lists_are_added_mappings_are_merged_and_scalars_replace(spec: Path) -> 
     assert str(found.memory) == "all"
 
 
+def test_settings_of_containers_are_merged_by_their_kind(spec: Path) -> None:
+    base = 'environment: "tf-2.15-cpu"\ncommand: ["a", "b"]\nports: [80]\nlabels: {a: "1", b: "1"}\n'
+    found = loaded(spec, 'extends: "base.yaml"\ncommand: ["c"]\nports: [90]\nlabels: {b: "2"}\n', base).settings
+    assert found.command == ("c",)
+    assert len(found.ports) == 2
+    assert found.labels == (("a", "1"), ("b", "2"))
+
+
 def test_a_requirement_replaces_that_of_the_same_package(spec: Path) -> None:
     base = 'environment: "tf-2.15-cpu"\npackages: ["Six==1.15", "pandas"]\napt: ["libgl1=1.0"]\n'
     found = loaded(spec, 'extends: "base.yaml"\npackages: ["six>=1.16"]\napt: ["libgl1"]\n', base)
