@@ -24,7 +24,7 @@ from envbuilder.wiring.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ARGUMENTS = "envbuilder.cli.fan_out.arguments"
-_NEVER_SENT = frozenset({"on", "again", "as_json"})
+_NEVER_SENT = frozenset({"on", "again", "as_json", "verbosity", "progress", "color"})
 
 
 class FanOutCommand(click.Command):

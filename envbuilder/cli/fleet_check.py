@@ -11,7 +11,7 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import find, matching
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.fleet import fleet_lines
-from envbuilder.cli.output.printing import notice, width
+from envbuilder.cli.output.printing import json_option, notice, width
 from envbuilder.cluster.fleet.collection import open_collection
 from envbuilder.cluster.fleet.fleet_check import check_fleet, with_constraints
 from envbuilder.cluster.fleet.fleet_images import FleetImage, image_of_environment, image_of_lock
@@ -58,7 +58,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
     multiple=True,
     help="Write the report to a file too: .html, .json, .md or .xml (JUnit). Several times: several files.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.option(
     "--schema",
     is_flag=True,

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 import click
 
+from envbuilder.cli.global_options import with_global_options
+
 Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
 """Module and summary of each command by its name, by the title of its section."""
 
@@ -46,7 +48,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.modules:
             return None
         command: click.Command = importlib.import_module(self.modules[cmd_name]).command
-        return command
+        return with_global_options(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands by section without importing one."""

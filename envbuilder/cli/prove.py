@@ -14,6 +14,7 @@ from envbuilder.cli.fan_out import FanOutCommand, FanOutRequest, fan_out_options
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.fan_out import ProofOutput
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
+from envbuilder.cli.output.terminal import say_result
 from envbuilder.cli.output.watching import watched
 from envbuilder.cli.prove_archives import ARCHIVE, prove_archives
 from envbuilder.cluster.execution.finished_items import NoResults
@@ -168,14 +169,14 @@ def _grade(tier: str, *, stand_ins: bool) -> Grade:
 def _tell(outcome: Proven, grade: Grade, place: str) -> None:
     row = outcome.row
     if outcome.reached is None:
-        click.echo(f"{place} {row.id}: not proven")
+        say_result(f"{place} {row.id}: not proven")
         for entry in row.unproven:
             if entry.grade is grade or entry.grade is Grade.RESOLVED:
-                click.echo(folded(f"  {entry.grade.value}: {entry.why}"))
+                say_result(folded(f"  {entry.grade.value}: {entry.why}"))
         return
     seen = next(entry for entry in reversed(row.evidence) if entry.grade is outcome.reached)
     note = "" if outcome.again else ", as recorded before"
-    click.echo(folded(f"{place} {row.id}: {outcome.reached.value}{note}: {seen}"))
+    say_result(folded(f"{place} {row.id}: {outcome.reached.value}{note}: {seen}"))
 
 
 def _document(outcome: Proven) -> dict[str, object]:

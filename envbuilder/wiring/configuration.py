@@ -67,11 +67,19 @@ ACCEPT_NVIDIA_EULA = Setting(
 ALLOW_HOST_BUILDS = Setting(
     key="allow-host-builds", kind=Kind.FLAG, summary="run code of packages without a sandbox if none is available"
 )
+COLOR = Setting(key="color", kind=Kind.TEXT, summary="when to use colours", choices=("auto", "always", "never"))
+PROGRESS = Setting(key="progress", kind=Kind.TEXT, summary="form of progress", choices=("auto", "plain", "json"))
+VERBOSITY = Setting(
+    key="verbosity", kind=Kind.TEXT, summary="how much is printed", choices=("quiet", "normal", "verbose")
+)
 
+TERMINAL_SETTINGS = (COLOR, PROGRESS, VERBOSITY)
+"""What the options of all commands override."""
 SETTINGS = (
     *(CACHE, MATRICES, CATALOGS, INDEX, MIRROR, LAYER_CACHE, PUBLISHERS, OSV),
     *(DEBIAN_MIRROR, DEBIAN_KEYRING, UBUNTU_MIRROR, UBUNTU_KEYRING),
     *(ACCEPT_NVIDIA_EULA, ALLOW_HOST_BUILDS),
+    *TERMINAL_SETTINGS,
 )
 """All settings, in the order of `config show`."""
 

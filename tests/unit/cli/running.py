@@ -50,6 +50,10 @@ class CommandLine:
         assert isinstance(status, int)
         return Ended(status=status, stdout=captured.out, stderr=captured.err)
 
+    def messages(self) -> str:
+        """Return what was printed on standard error since the last command."""
+        return self._capsys.readouterr().err
+
     def set(self, name: str, value: str) -> None:
         """Set a variable of the environment."""
         self._monkeypatch.setenv(name, value)
