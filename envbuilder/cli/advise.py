@@ -11,14 +11,14 @@ from envbuilder.catalog.advise.advice import Query, RequestedRange, requested_ra
 from envbuilder.catalog.advise.recommend import advise
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.machine_options import driver_option, gpu_option, host_option, machines
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.advice import asked_text, recommendation_document, recommendation_text
-from envbuilder.cli.output.printing import json_option, print_json, width
+from envbuilder.cli.output.printing import json_option, notice, print_json, width
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.inventory import inventory
 
 
@@ -80,7 +80,7 @@ def command(conditions: Conditions, limit: int, *, as_json: bool) -> None:
     status 0 if an environment fits, 1 if none does.
     """
     here = command_settings()
-    catalog = load_catalog(here.matrices)
+    catalog = known_catalog(here, progress=notice)
     query = _query(catalog, conditions, inventory(here, catalog))
     found = advise(catalog, query)
     if as_json:

@@ -15,7 +15,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.lock.inputs import inputs
 from envbuilder.lock.locations import Located, Refused
-from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
+from envbuilder.lock.lock import CatalogPin, CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
 from envbuilder.lock.profiles import ChosenProfile, profile_inputs
 from envbuilder.lock.spec_values import Spec
 
@@ -55,6 +55,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
     choice = located.choice
     return Lock(
         environment=row.id,
+        catalog=_catalog_pin(catalog, row),
         summary=row.summary,
         framework=row.framework.package,
         framework_version=str(row.framework.version),
@@ -83,6 +84,11 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         name=spec.name,
         epoch=int(datetime(row.cutoff.year, row.cutoff.month, row.cutoff.day, tzinfo=UTC).timestamp()),
     )
+
+
+def _catalog_pin(catalog: Catalog, row: Environment) -> CatalogPin | None:
+    team = catalog.origin(row.id)
+    return CatalogPin(name=team.name, digest=team.digest, commit=team.place.commit) if team else None
 
 
 def refuse_policy(row: Environment, policy: MemoryPolicy) -> None:

@@ -9,12 +9,15 @@ from typing import Annotated
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
+from envbuilder.core.digests import shortened
 from envbuilder.core.field_rules import At, Entries, Parsed, Sorted, Unique, When
 from envbuilder.core.field_types import (
     AllowedPath,
+    Commit,
     DebianFile,
     DebianName,
     DebianSuite,
+    Digest,
     DistributionFile,
     DistributionName,
     DistributionVersion,
@@ -195,6 +198,24 @@ class ToolPin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogPin:
+    """Catalog of a team that the environment of a lock comes from.
+
+    Attributes:
+        name: Its name.
+        digest: Digest of its files.
+        commit: Commit of its repository; empty for a directory.
+    """
+
+    name: RowId
+    digest: Digest
+    commit: Commit = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}, {f'commit {self.commit[:12]}' if self.commit else f'files {shortened(self.digest)}'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lock:
     """All pins of one image.
 
@@ -202,6 +223,7 @@ class Lock:
         name: Name of the image below `envbuilder/`, from the spec; empty for that of the environment. Not part of the
             lock's identity, and not in the image: the same pins are the same image under every name.
         environment: Id of the environment.
+        catalog: Catalog of a team that has this environment; None for that of envbuilder.
         summary: The environment's summary, for labels and comments.
         framework: Distribution name of TensorFlow.
         framework_version: Its version.
@@ -229,6 +251,7 @@ class Lock:
 
     name: ImageName = ""
     environment: RowId
+    catalog: CatalogPin | None = None
     summary: str
     framework: DistributionName
     framework_version: DistributionVersion

@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias
 from packaging.version import Version
 
 from envbuilder.catalog.environments import BaseKind
+from envbuilder.catalog.references import CatalogReference, catalog_reference
 from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
 from envbuilder.core.field_types import (
     AllowedPath,
@@ -209,6 +210,8 @@ class Spec:
         sources: Sources of ingredients on this machine.
         profiles: Ids of profiles to add, sorted.
         name: Name of the image below `envbuilder/`; empty for the default of the command that builds.
+        catalogs: Catalogs of teams, in order of precedence, highest last.
+        extends: Spec whose values this one adds to or replaces: a path, or `CATALOG:NAME`; empty for none.
     """
 
     environment: str
@@ -229,3 +232,5 @@ class Spec:
     sources: Sources = Sources()
     profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     name: ImageName = ""
+    catalogs: tuple[Annotated[CatalogReference, Parsed(catalog_reference)], ...] = ()
+    extends: str = ""
