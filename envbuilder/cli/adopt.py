@@ -12,7 +12,7 @@ from envbuilder.catalog.advise.advice import Query
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.selection import find
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.machine_options import driver_option, gpu_option, host_option, machines
+from envbuilder.cli.machine_options import driver_option, gpu_option, host_option
 from envbuilder.cli.options import grouped, source_options
 from envbuilder.cli.output.adoption import adoption_document, adoption_text, notes
 from envbuilder.cli.output.printing import json_option, notice, print_json, width
@@ -27,6 +27,7 @@ from envbuilder.lock.project.reading import read_project
 from envbuilder.lock.spec import with_sources
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.wiring.catalogs import known_catalog
+from envbuilder.wiring.machines import machines
 from envbuilder.wiring.project import last_change
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.unpinned import unpinned_lock
