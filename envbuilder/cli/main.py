@@ -40,6 +40,7 @@ SECTIONS: Sections = {
         "build": ("envbuilder.cli.build", "Build the images of environments or locks."),
         "validate": ("envbuilder.cli.validate", "Check an image against its lock and its environment."),
         "run": ("envbuilder.cli.run", "Run a command in an image."),
+        "shell": ("envbuilder.cli.shell", "Open a shell in an image."),
         "sign": ("envbuilder.cli.sign", "Sign an image in its registry."),
         "verify": ("envbuilder.cli.verify", "Compare an image with its lock, byte by byte, and check who signed it."),
         "reproduce": (
@@ -77,7 +78,7 @@ SECTIONS: Sections = {
 """The commands by section."""
 _ENVIRONMENTS = (
     *("build", "bundle", "fetch", "init", "list", "mirror", "plan", "render", "reproduce", "run"),
-    *("scan", "show", "validate"),
+    *("scan", "shell", "show", "validate"),
 )
 """Commands whose arguments are environments."""
 

@@ -31,6 +31,7 @@ from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
 from tests.contract.conftest import REQUIRED, World, on_docker
+from tests.fakes.following import following
 from tests.unit.oci.layout.images import Members, file, folder, hardlink, image, image_of_pins, symlink, tar_of
 
 pytestmark = pytest.mark.xdist_group("engine")
@@ -236,6 +237,7 @@ def test_a_command_runs_in_an_image_of_the_store(made: AssembledImage, store: St
         unpack=unpack,
         store=store,
         trees=tmp_path / "trees",
+        following=following(tmp_path, chosen),
         progress=print,
     )
     script = "echo $A; cat /etc/kept /opaque/above /tmp/given; echo made > /tmp/out"

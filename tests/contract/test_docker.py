@@ -14,7 +14,7 @@ from envbuilder.core.errors import EngineError
 from envbuilder.image.builds import BuildEvent
 from envbuilder.image.render import rendered
 from envbuilder.image.vendor.placement import library_links, library_path, license_path
-from envbuilder.oci.runtime.command import RunRequest
+from envbuilder.oci.runtime.command import Console, RunRequest
 from tests.contract.conftest import World, on_docker
 from tests.contract.processes import gone, running
 from tests.fakes.catalogs import TEMPLATES, good_lock
@@ -126,7 +126,7 @@ def test_what_a_followed_run_writes_comes_before_it_ends_and_its_folder_can_be_c
     request = RunRequest(
         image=world.base, command=command, shared=((str(tmp_path), "/work/here"),), folder="/work/here"
     )
-    assert world.engine.follow(request, hear) == 0
+    assert world.engine.follow(request, Console(output=hear)) == 0
     assert b"".join(seen) == b"/work/here\nlater\n"
     assert (tmp_path / "made").read_text() == "made\n"
 
@@ -142,7 +142,7 @@ def test_an_interrupted_followed_run_leaves_nothing_running(world: World) -> Non
 
     command = ("/bin/sh", "-c", f"echo begun; sleep 60; echo after-{word}")
     with pytest.raises(KeyboardInterrupt):
-        world.engine.follow(RunRequest(image=world.base, command=command), interrupt)
+        world.engine.follow(RunRequest(image=world.base, command=command), Console(output=interrupt))
     assert gone(word)
 
 

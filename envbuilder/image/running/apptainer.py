@@ -11,9 +11,10 @@ from tempfile import TemporaryDirectory
 
 from envbuilder.core.errors import EngineError, UsageError
 from envbuilder.image.builds import EngineInfo, ImageInfo
-from envbuilder.image.running.node_runtimes import Program, is_in_registry, labels_in, source_of, written
+from envbuilder.image.running.node_runtimes import Program, is_in_registry, labels_in, refuse_keep, source_of, written
 from envbuilder.oci.layout.singularity_metadata import LABELS_FILE
-from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.oci.runtime.command import Console, PublishedPort, RunRequest, RunResult
+from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
 
 PROGRAMS = ("apptainer", "singularity")
 _DRIVER = "proc/driver/nvidia/version"
@@ -66,11 +67,12 @@ class ApptainerRunner:
         result = self._run(request)
         return result if result.status != _NO_START else _not_started(result, request.image)
 
-    def follow(self, request: RunRequest, output: Output) -> int:
-        """Run a command in an image to its end, and pass on its output as it is written; errors as in `run`."""
-        return self._run(replace(request, timeout=math.inf), output).status
+    def follow(self, request: RunRequest, console: Console) -> int:
+        """Run a command in an image to its end with these standard streams; errors as in `run`."""
+        with relayed(_forwarded(request), connect_on_host):
+            return self._run(replace(request, timeout=math.inf), console).status
 
-    def _run(self, request: RunRequest, output: Output | None = None) -> RunResult:
+    def _run(self, request: RunRequest, console: Console | None = None) -> RunResult:
         self._refuse(request)
         self.work.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=self.work, prefix="apptainer-") as name:
@@ -87,9 +89,10 @@ class ApptainerRunner:
             source = source_of(request.image)
             image = f"docker://{source}" if not Path(request.image).exists() else source
             arguments = ("--quiet", "exec", *options, image, *request.command)
-            return self.program.call(arguments, timeout=request.timeout, output=output, more=more)
+            return self.program.call(arguments, timeout=request.timeout, console=console, more=more)
 
     def _refuse(self, request: RunRequest) -> None:
+        refuse_keep(request, "Apptainer")
         if request.user:
             raise UsageError("Apptainer runs commands as yourself", hint="omit --user")
         if request.devices:
@@ -102,6 +105,12 @@ class ApptainerRunner:
                 f"no GPUs for Apptainer: this host has no NVIDIA driver (/{_DRIVER} does not exist)",
                 hint="run it on a node with GPUs; without GPUs: --no-gpus, or --tier cpu",
             )
+
+
+def _forwarded(request: RunRequest) -> tuple[PublishedPort, ...]:
+    if request.ports and request.network == "none":
+        raise UsageError("Apptainer cannot publish ports of a command without network", hint="omit --no-network")
+    return on_shared_network(request.ports)
 
 
 def _options(request: RunRequest) -> Iterator[str]:

@@ -25,6 +25,8 @@ from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.lock import Lock, PackageGroup, ToolName
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.runtime.unconfined import Unconfined
+from tests.fakes.following import following
 from tests.fakes.vendor_archives import Shelf, pin_of, with_archives
 from tests.unit.image.toys import ToyPackages, World, no_sandbox
 
@@ -64,6 +66,7 @@ class Machine:
             unpack=unpack,
             store=self.store,
             trees=folder / "trees",
+            following=following(folder, Unconfined(work=folder)),
             progress=self.said.append,
         )
         self.gatherer = Gatherer(

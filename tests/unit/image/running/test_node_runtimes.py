@@ -14,7 +14,7 @@ from envbuilder.core.errors import EngineError, ToolFailed, ToolMissing, UsageEr
 from envbuilder.image.running.apptainer import PROGRAMS, ApptainerRunner
 from envbuilder.image.running.node_runtimes import Program, find_program, is_in_registry, source_of
 from envbuilder.image.running.podman import PodmanRunner
-from envbuilder.oci.runtime.command import RunRequest
+from envbuilder.oci.runtime.command import Console, RunRequest
 from tests.fakes.node_runtimes import apptainer_of_host, podman_of_host
 
 Runner = ApptainerRunner | PodmanRunner
@@ -81,7 +81,8 @@ def test_the_output_is_passed_on_and_the_status_is_that_of_the_command(node: Nod
     said: list[tuple[int, bytes]] = []
     command = (sys.executable, "-c", "import sys; print('a'); sys.exit(3)")
     status = make(node).follow(
-        RunRequest(image=str(node.layout), command=command, network="default"), lambda *x: said.append(x)
+        RunRequest(image=str(node.layout), command=command, network="default"),
+        Console(output=lambda *x: said.append(x)),
     )
     assert (status, said) == (3, [(1, b"a\n")])
     assert "none" not in node.last()

@@ -17,6 +17,7 @@ from envbuilder.oci.runtime.runc import not_started
 from envbuilder.oci.runtime.sandbox import Task
 from envbuilder.oci.runtime.selection import first_working
 from envbuilder.oci.store import Store
+from tests.fakes.following import following
 from tests.unit.oci.layout.images import image
 
 
@@ -63,6 +64,7 @@ def runner(store: Store, sandbox: Telling, unpack: Unpacking) -> ImageRunner:
         unpack=unpack,
         store=store,
         trees=store.folder.parent / "trees",
+        following=following(store.folder.parent, sandbox),
         progress=print,
     )
 
