@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from envbuilder.catalog.compatibility import judge_stack
-from envbuilder.catalog.coverage import Architecture, architectures
 from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import BaseKind, Environment
+from envbuilder.catalog.gpus import Architecture
 from envbuilder.catalog.machine import Host, HostGpu, gpu_asked
 from envbuilder.catalog.verdicts import Compatibility, Fit, Rule, Stack, stack_of
 from envbuilder.core.versions import Release
@@ -151,7 +151,7 @@ def node_requirements(
     Raises:
         UsageError: A product is unknown.
     """
-    known = architectures(facts) if stack.need is not None else ()
+    known = facts.architectures if stack.need is not None else ()
     releases = _boundaries(facts)
     gpus = tuple(gpu for each in known if (gpu := _gpu(facts, stack, each, "", (releases, accepted))))
     named = [(_architecture(facts, product), product) for product in sorted(set(products)) if known]
@@ -274,7 +274,7 @@ def _boundaries(facts: CudaFacts) -> tuple[Release, ...]:
 
 def _architecture(facts: CudaFacts, product: str) -> Architecture:
     capability = gpu_asked(facts, product).capability
-    return next(each for each in architectures(facts) if each.capability == capability)
+    return next(each for each in facts.architectures if each.capability == capability)
 
 
 def _needs_avx(facts: CudaFacts, stack: Stack) -> bool:
