@@ -12,10 +12,10 @@ from packaging.version import Version
 from envbuilder.catalog.archives import ArchiveFacts, VendorArchive
 from envbuilder.catalog.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
+from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.keras import KerasFacts
 from envbuilder.catalog.sources import Advisory, SourceList
 from envbuilder.catalog.teams import TeamCatalog
-from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core.field_rules import At, Named, NotEmpty, Omitted, Parsed, Sorted, When
 from envbuilder.core.field_types import (
     DistributionName,
