@@ -13,13 +13,13 @@ from envbuilder.catalog.advise.advice import Recommendation
 from envbuilder.catalog.advise.conditions import Conditions, query_of
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.api_names import load_api
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.core.files import open_regular
 from envbuilder.diagnostics.logs import diagnosis
 from envbuilder.diagnostics.logs.context import context_of, environment_of_lock
 from envbuilder.diagnostics.logs.signatures import load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.lock.lock import Lock
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.inventory import inventory
 from envbuilder.wiring.machines import machines
 from envbuilder.wiring.settings import settings
@@ -35,7 +35,7 @@ def catalog() -> Catalog:
         >>> [row.id for row in catalog().environments if str(row.framework.version) == "2.4.4"]
         ['tf-2.4-cuda11.0', 'tf-2.4-cpu']
     """
-    return load_catalog(settings().matrices)
+    return known_catalog(settings())
 
 
 def advise(  # noqa: PLR0913  one for each condition
@@ -81,7 +81,7 @@ def advise(  # noqa: PLR0913  one for each condition
         envbuilder.core.errors.UsageError: 'two' is not a version range of TensorFlow
     """
     here = settings()
-    rows = load_catalog(here.matrices)
+    rows = known_catalog(here)
     conditions = Conditions(
         tensorflow=tensorflow,
         python=python,
@@ -121,7 +121,7 @@ def diagnose(
         ('cudnn-missing', (1,))
     """
     here = settings()
-    rows = load_catalog(here.matrices)
+    rows = known_catalog(here)
     seen = None if facts is None else decode(facts, "facts")
     known = context_of(rows, seen, environment_of_lock(lock) if lock else None)
     text = log.encode("utf-8", "surrogateescape") if isinstance(log, str) else log

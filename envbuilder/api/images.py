@@ -67,7 +67,7 @@ def lock(
         Traceback (most recent call last):
         envbuilder.core.errors.UnknownEnvironment: unknown environment: 'tf-2.15-cuda99'
     """
-    with opened(progress) as session:
+    with opened(progress, spec=what if isinstance(what, Path) else None) as session:
         spec = with_sources(_spec(session.catalog, what), sources)
         tell_spec(session, spec)
         made = unpinned_lock(session, spec) if offline else locked(session, spec)
@@ -196,7 +196,7 @@ def _spec(catalog: Catalog, what: str | Path | Spec) -> Spec:
     if isinstance(what, Spec):
         return what
     if isinstance(what, Path):
-        return load_spec(what)
+        return load_spec(what, catalog)
     return Spec(environment=named(catalog, what).id)
 
 

@@ -6,12 +6,12 @@ import click
 
 from envbuilder.catalog.advise.conditions import Conditions, query_of
 from envbuilder.catalog.advise.recommend import advise
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.machine_options import driver_option, gpu_option, host_option
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.advice import asked_text, recommendation_document, recommendation_text
-from envbuilder.cli.output.printing import json_option, print_json, width
+from envbuilder.cli.output.printing import json_option, notice, print_json, width
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.inventory import inventory
 from envbuilder.wiring.machines import machines
 
@@ -45,7 +45,7 @@ def command(conditions: Conditions, limit: int, *, as_json: bool) -> None:
     status 0 if an environment fits, 1 if none does.
     """
     here = command_settings()
-    catalog = load_catalog(here.matrices)
+    catalog = known_catalog(here, progress=notice)
     described = machines(catalog, conditions.driver, conditions.gpus, conditions.hosts)
     query = query_of(catalog, conditions, described, inventory(here, catalog))
     found = advise(catalog, query)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.build_options import build_options, selection_options
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.fan_out import (
@@ -38,6 +37,7 @@ from envbuilder.wiring.execution import work_item
 from envbuilder.wiring.image_requests import Selection, checked, image_requests, refuse_shared_names, target_names
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.signing import sign_pushed
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("build", cls=FanOutCommand)
@@ -78,7 +78,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     sources = replace(sources, layer_caches=options.cache_from)
     here = command_settings()
     key = opened_key(signer, here) if signer else None
-    catalog = load_catalog(here.matrices)
+    catalog = catalog_of_targets(here, targets, notice)
     if elsewhere.on:
         items = _items(target_names(catalog, targets), selection, options, elsewhere.on)
         run_elsewhere(here, elsewhere.on, items, BuildOutput(), as_json=as_json, again=elsewhere.again)

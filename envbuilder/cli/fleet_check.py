@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find, matching
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.fleet import fleet_lines
@@ -22,6 +21,7 @@ from envbuilder.cluster.fleet.report.formats import fleet_format
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.lock.lockfile import lock_path, read_lock
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _MOST_CONSTRAINED = 8
 """Most images with constraints for schedulers, each of which takes half a second."""
@@ -68,7 +68,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     DIR has the facts that the script of `fleet probe` collects. Exit status 1 if an image does not run on a node (a GPU
     image that would run on the processor counts as not running), or if an expected node did not answer.
     """
-    catalog = load_catalog(command_settings().matrices)
+    catalog = catalog_of_targets(command_settings(), locks, notice)
     images = tuple({image.name: image for image in _images(catalog, locks, environments)}.values())
     if not images:
         raise UsageError("no image to judge", hint="--lock envbuilder.lock, or --environment 'tf-2.15*'")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.fan_out import (
     FanOutCommand,
@@ -32,6 +31,7 @@ from envbuilder.wiring.execution import work_item
 from envbuilder.wiring.image_requests import target_names
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 from envbuilder.wiring.validation import ValidationRequest, reports_on
 
 _IMAGES = "envbuilder.cli.validate.images"
@@ -130,7 +130,7 @@ def command(request: ValidationRequest, output: ReportOutput, elsewhere: FanOutR
         return
     if len(images) > 1:
         raise UsageError("several images require --on", hint="add --on local")
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, catalog_of_targets(here, images, notice), notice)
     warn = partial(warn_before_gpus, here, session.catalog)
     finish(reports_on(session, request, _text, warn), output)
 
@@ -148,7 +148,7 @@ def _validate_elsewhere(
     refuse_with_on(container=images_only, python=images_only, facts=images_only, outputs=one, junit_file=one)
     if not images:
         raise UsageError("nothing to validate: --on requires images or environments", hint="specify IMAGE or ENV")
-    names = target_names(load_catalog(here.matrices), images)
+    names = target_names(catalog_of_targets(here, images, notice), images)
     items = [
         work_item(name, sent_arguments(name, left_out=("format_name",)))
         for name in (str(Path(each).absolute()) if Path(each).exists() else each for each in filter(None, names))

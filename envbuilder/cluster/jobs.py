@@ -10,7 +10,7 @@ from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 
-from envbuilder.cluster.node_requirements import NodeRequirements, describe, document
+from envbuilder.catalog.node_requirements import NodeRequirements, describe, document
 from envbuilder.core.canonical_json import indented_json
 from envbuilder.core.digests import digest_of_file
 from envbuilder.core.errors import UsageError

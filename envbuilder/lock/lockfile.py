@@ -22,6 +22,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.core.yaml.canonical import dump as canonical
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured, value_of
+from envbuilder.lock.container_settings import workdir_problem
 from envbuilder.lock.lock import LOCK_SCHEMA, BasePin, CudaPin, Lock, PackagePin
 from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
 
@@ -94,6 +95,8 @@ def _contradictions(document: LockDocument) -> Iterator[Mismatch]:
         yield Mismatch(path=("base", "image"), problem=problem)
     if lock.image is not None and not lock.image.layers:
         yield Mismatch(path=("image", "layers"), problem="must have at least one entry")
+    if problem := workdir_problem(lock.settings.workdir, (file.path for file in lock.files)):
+        yield Mismatch(path=("workdir",), problem=problem)
     yield from _wrong_archives(lock.cuda)
     for index, pin in enumerate(lock.packages):
         if not is_file_of(pin.file, pin.name, pin.version):

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
+from envbuilder.catalog.node_requirements import RUNS, RUNS_OR_UNPROVEN, node_requirements
 from envbuilder.catalog.selection import select
+from envbuilder.cluster.image_stack import image_stack
 from envbuilder.cluster.jobs import ClusterJob, job_image
-from envbuilder.cluster.node_requirements import RUNS, RUNS_OR_UNPROVEN, image_stack, node_requirements
 from envbuilder.core.errors import UsageError
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.obtain import refuse_unpinned

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from envbuilder.catalog.node_requirements import node_requirements
 from envbuilder.cluster.apptainer_scripts import apptainer_scripts
+from envbuilder.cluster.image_stack import image_stack
 from envbuilder.cluster.jobs import (
     NODE_CHECK,
     WORKER_CHECK,
@@ -19,7 +21,6 @@ from envbuilder.cluster.jobs import (
 from envbuilder.cluster.kubernetes.admission_policy import admission_policy
 from envbuilder.cluster.kubernetes.manifests import ClusterSettings, manifests
 from envbuilder.cluster.kubernetes.node_affinity import DriverLabels
-from envbuilder.cluster.node_requirements import image_stack, node_requirements
 from envbuilder.cluster.slurm.batch_scripts import Runtime, batch_scripts
 from envbuilder.core.references import ImageRef
 from envbuilder.image.dockerfile.build_context import TextFile

@@ -55,7 +55,7 @@ def pins() -> list[Pin]:
 def pins_for(python: str) -> dict[str, Pin]:
     """The pins that hold for a Python; a package may have another version for another Python."""
     holding = [pin for pin in pins() if pin.holds(python)]
-    found = {canonicalize_name(pin.requirement.name): pin for pin in holding}
+    found: dict[str, Pin] = {canonicalize_name(pin.requirement.name): pin for pin in holding}
     assert len(found) == len(holding), "a package is pinned twice for one Python"
     return found
 

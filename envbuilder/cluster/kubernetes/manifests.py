@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.catalog.node_requirements import nvidia_require
 from envbuilder.cluster.jobs import ClusterJob, check_files, header_lines
 from envbuilder.cluster.kubernetes.node_affinity import DriverLabels, selector_terms
-from envbuilder.cluster.node_requirements import NodeRequirements
 from envbuilder.image.dockerfile.build_context import TextFile
 from envbuilder.image.dockerfile.templates import environment
 
@@ -82,29 +82,6 @@ def _values(job: ClusterJob, settings: ClusterSettings) -> dict[str, object]:
 def quoted(text: str) -> str:
     """Return a text as a double-quoted YAML value; YAML reads every JSON text."""
     return json.dumps(text, ensure_ascii=False)
-
-
-def nvidia_require(requirements: NodeRequirements) -> str:
-    """Return the value of an `NVIDIA_REQUIRE_…` variable; empty for a CPU environment.
-
-    Alternatives are separated by spaces, conditions of one by commas. It knows no names of GPUs: what holds for single
-    products is left out.
-
-    Source: https://github.com/NVIDIA/nvidia-container-toolkit/tree/main/cmd/nvidia-container-runtime, NVIDIA_REQUIRE_*.
-    """
-    return " ".join(
-        ",".join(
-            (
-                f"arch={capability}",
-                f"driver>={drivers.least}",
-                *((f"driver<{drivers.before}",) if drivers.before else ()),
-            )
-        )
-        for group in requirements.groups
-        if not group.product
-        for drivers in group.drivers
-        for capability in group.capabilities
-    )
 
 
 def _tf_config(job: ClusterJob, manifest: str) -> str:

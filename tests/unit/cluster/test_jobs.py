@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from envbuilder.catalog.node_requirements import document
 from envbuilder.cluster.jobs import (
     FileImage,
     ImageFormat,
@@ -18,7 +19,6 @@ from envbuilder.cluster.jobs import (
     node_check_source,
     write_job_files,
 )
-from envbuilder.cluster.node_requirements import document
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.multi_node.script import worker_source
 from envbuilder.image.dockerfile.build_context import TextFile
