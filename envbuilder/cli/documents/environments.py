@@ -11,6 +11,7 @@ from envbuilder.catalog.cuda import Coverage, Linkage
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PublicationState, PythonProvider
 from envbuilder.catalog.evidence import Grade
 from envbuilder.catalog.verdicts import Aspect, Fit, Rule
+from envbuilder.lock.container_settings import ContainerSettings
 
 
 class Buildable(TypedDict):
@@ -37,11 +38,22 @@ class Unproven(TypedDict):
     when: str
 
 
+class TeamCatalog(TypedDict):
+    """The catalog of a team; `address` and `commit` are null for a directory."""
+
+    name: str
+    directory: str
+    address: str | None
+    commit: str | None
+    digest: str
+
+
 class ListedEnvironment(TypedDict):
     """One environment of the catalog; `cuda`, `cudnn` and `driver` are null without a GPU."""
 
     id: str
     summary: str
+    catalog: TeamCatalog | None
     tensorflow: Wheel
     cuda: str | None
     cudnn: str | None
@@ -317,6 +329,7 @@ class ShownEnvironment(TypedDict):
     schema: Literal[1]
     id: str
     summary: str
+    catalog: TeamCatalog | None
     tensorflow: ShownTensorflow
     cuda: ShownCuda | None
     cutoff: str
@@ -329,6 +342,40 @@ class ShownEnvironment(TypedDict):
     evidence: list[ShownEvidence]
     unproven: list[Unproven]
     sources: list[str]
+
+
+class NamedCatalog(TypedDict):
+    """The catalog of a team that a spec was read with; `commit` is null for a directory."""
+
+    name: str
+    commit: str | None
+
+
+class SpecValue(TypedDict):
+    """A value of a spec, and the place that it is from."""
+
+    field: str
+    value: object
+    file: str
+    line: int
+
+
+class ShownSpec(TypedDict):
+    """`show SPEC`: its values and those of the specs that it extends; the most general file is first."""
+
+    schema: Literal[1]
+    spec: str
+    files: list[str]
+    catalogs: list[NamedCatalog]
+    values: list[SpecValue]
+
+
+class LockedCatalog(TypedDict):
+    """The catalog of a team that the environment of a lock is from; `commit` is null for a directory."""
+
+    name: str
+    commit: str | None
+    digest: str
 
 
 class LockedBase(TypedDict):
@@ -346,6 +393,7 @@ class LockedCuda(TypedDict):
     version: str
     cudnn: str
     driver: str
+    require: str
 
 
 class LockedArchive(TypedDict):
@@ -377,6 +425,7 @@ class ShownLock(TypedDict):
     schema: Literal[1]
     lock: str
     environment: str
+    catalog: LockedCatalog | None
     tensorflow: Wheel
     base: LockedBase
     python: ShownPython
@@ -389,6 +438,7 @@ class ShownLock(TypedDict):
     os_packages: list[str]
     files: list[str]
     env: dict[str, str]
+    settings: ContainerSettings
     deviations: list[str]
     refused: list[str]
     created: str
