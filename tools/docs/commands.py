@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import click
 
+from envbuilder.cli.configured_options import option_name, variable_of
 from envbuilder.cli.main import SECTIONS, cli
+from envbuilder.wiring.configuration import SETTINGS
 from tools.docs.markdown import code, console, plain, table
 
 FOLDER = "commands"
@@ -97,10 +99,11 @@ def _option(option: click.Option, context: click.Context) -> tuple[str, str]:
 
 def _variables(option: click.Option, context: click.Context) -> tuple[str, ...]:
     """Return the environment variables that set an option."""
-    if option.envvar:
-        return (option.envvar,) if isinstance(option.envvar, str) else tuple(option.envvar)
-    prefix = context.auto_envvar_prefix
-    return (f"{prefix}_{option.name.upper()}",) if prefix and option.allow_from_autoenv and option.name else ()
+    if option.name in {"help", "version"}:
+        return ()
+    if setting := next((each for each in SETTINGS if each.key == option.name), None):
+        return (setting.variable,)
+    return (variable_of(tuple(context.command_path.split()[1:]), option_name(option)),)
 
 
 def _help(text: str) -> Iterator[str]:

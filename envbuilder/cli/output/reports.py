@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.options import grouped
-from envbuilder.cli.output.printing import json_option, print_json, table
+from envbuilder.cli.output.printing import Meaning, json_option, meaning, print_json, table
 from envbuilder.cli.output.terminal import TERMINAL
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
@@ -129,7 +129,7 @@ def _row(report: Report) -> tuple[str, ...]:
     unproven = [each for each in report.results if isinstance(each.outcome, NotProven)]
     first = ", ".join(result.id for result in failed[:_FIRST])
     more = f" +{len(failed) - _FIRST}" if len(failed) > _FIRST else ""
-    result = "passed" if report.passed else "FAILED"
+    result = meaning("passed", Meaning.GOOD) if report.passed else meaning("FAILED", Meaning.BAD)
     return (report.subject, result, str(len(failed)), str(len(unproven)), f"{first}{more}" or "-")
 
 
