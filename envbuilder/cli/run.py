@@ -6,7 +6,6 @@ import sys
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.container_options import ContainerOptions, container_options, run_container
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import engine_option, runtime_option
@@ -14,6 +13,7 @@ from envbuilder.cli.output.printing import notice
 from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.node_runtimes import chosen_runner
 from envbuilder.wiring.session import Session
 
@@ -34,7 +34,7 @@ def command(
     IMAGE may be a file of Apptainer (.sif, .sqsh).
     """
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, known_catalog(here, progress=notice), notice)
     chosen = chosen_runner(session, image, engine, runtime)
     sys.exit(run_container(session, chosen, _command(words), options))
 

@@ -53,6 +53,7 @@ class Setting:
 
 CACHE = Setting(key="cache", kind=Kind.PATH, summary="cache directory")
 MATRICES = Setting(key="matrices", kind=Kind.PATH, summary="directory of the catalog")
+CATALOGS = Setting(key="catalogs", kind=Kind.WORDS, summary="catalogs of teams")
 INDEX = Setting(key="index", kind=Kind.TEXT, summary="package index")
 MIRROR = Setting(key="mirror", kind=Kind.TEXT, summary="repository with files of locks")
 LAYER_CACHE = Setting(key="layer-cache", kind=Kind.WORDS, summary="layer caches")
@@ -85,7 +86,7 @@ VERBOSITY = Setting(
 TERMINAL_SETTINGS = (COLOR, PROGRESS, VERBOSITY)
 """What the options of all commands override."""
 SETTINGS = (
-    *(CACHE, MATRICES, INDEX, MIRROR, LAYER_CACHE, PUBLISHERS, OSV),
+    *(CACHE, MATRICES, CATALOGS, INDEX, MIRROR, LAYER_CACHE, PUBLISHERS, OSV),
     *(DEBIAN_MIRROR, DEBIAN_KEYRING, UBUNTU_MIRROR, UBUNTU_KEYRING),
     *(ACCEPT_NVIDIA_EULA, ALLOW_HOST_BUILDS),
     *TERMINAL_SETTINGS,

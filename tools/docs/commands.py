@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 import click
 
 from envbuilder.cli.configured_options import option_name, variable_of
+from envbuilder.cli.documents.schemas import document_of
 from envbuilder.cli.main import SECTIONS, cli
 from envbuilder.wiring.configuration import SETTINGS
 from tools.docs.markdown import code, console, plain, table
+from tools.docs.schemas import PAGE as SCHEMAS
 
 FOLDER = "commands"
 GUIDE = "cli.md"
@@ -60,9 +62,13 @@ def _command(context: click.Context, guide: str) -> Iterator[str]:
     yield f"# {context.command_path}"
     yield ""
     yield from _described(context)
+    document = document_of(str(command.name))
+    if document:
+        yield f"What `--json` prints: [JSON Schema](../{SCHEMAS})."
+        yield ""
     anchors = [anchor for title, anchor in _titles(guide) if title.split()[0] == command.name]
     if anchors:
-        yield f"Details, examples and the fields of `--json`: [the guide](../{GUIDE}#{anchors[0]})."
+        yield f"Details and examples: [the guide](../{GUIDE}#{anchors[0]})."
         yield ""
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from envbuilder.catalog.coverage import Architecture, GpuSupport, PartCoverage, architectures, support
+from envbuilder.catalog.coverage import GpuSupport, PartCoverage, support
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
+from envbuilder.catalog.gpus import Architecture
 from envbuilder.cli.output.printing import Meaning, aligned, columns_or, folded, heading, meaning, printed
 from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
 
@@ -43,7 +44,7 @@ def gpu_document(catalog: Catalog, rows: Sequence[Environment]) -> dict[str, obj
     """
     return {
         "schema": 1,
-        "gpus": [_architecture(each) for each in architectures(catalog.cuda)],
+        "gpus": [_architecture(each) for each in catalog.cuda.architectures],
         "environments": [
             {"id": row.id, "bases": [_base(catalog, row, choice) for choice in row.bases]} for row in rows if row.cuda
         ],

@@ -12,9 +12,13 @@ from envbuilder.lock.lock import Lock
 def compose(lock: Lock, image: ImageRef) -> str:
     """Return a file of Docker Compose with one service; it gets all GPUs if the environment uses GPUs.
 
+    Ports of the image are published under the same numbers. Everything else is in the image itself.
+
     Source: https://docs.docker.com/compose/how-tos/gpu-support/ (read 2026-11-23).
     """
     service: dict[str, Plain] = {"image": str(image), "init": True, "volumes": [f".:/{WORKSPACE}"]}
+    if lock.settings.ports:
+        service["ports"] = [f"{port.partition('/')[0]}:{port.removesuffix('/tcp')}" for port in lock.settings.ports]
     if lock.cuda:
         device: dict[str, Plain] = {"driver": "nvidia", "count": "all", "capabilities": ["gpu"]}
         service["deploy"] = {"resources": {"reservations": {"devices": [device]}}}
@@ -34,6 +38,8 @@ def devcontainer(lock: Lock, image: ImageRef) -> str:
         "remoteUser": lock.user.name,
         "customizations": {"vscode": {"settings": {"python.defaultInterpreterPath": f"/{VENV}/bin/python"}}},
     }
+    if ports := [int(port.removesuffix("/tcp")) for port in lock.settings.ports if port.endswith("/tcp")]:
+        document["forwardPorts"] = ports
     if lock.cuda:
         document["hostRequirements"] = {"gpu": True}
     return indented_json(document).decode()
