@@ -1,4 +1,4 @@
-"""Documents of `cache`, `base`, `python` and `catalog`."""
+"""Documents of `config`, `cache`, `base`, `python` and `catalog`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,36 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.catalog.evidence import Grade
 from envbuilder.cli.documents.environments import ShownEvidence, Unproven
 from envbuilder.cli.documents.images import MissingResult
+
+
+class ShownSetting(TypedDict):
+    """A setting of this user; `value` is null where nothing is set and there is no default."""
+
+    key: str
+    variable: str
+    value: str | bool | list[str] | None
+    origin: str
+
+
+class ShownOption(TypedDict):
+    """An option of a command that is configured."""
+
+    command: str
+    option: str
+    variable: str
+    value: str
+    origin: str
+
+
+class ConfigShow(TypedDict):
+    """`config show`: settings and configured options, each with its origin."""
+
+    schema: Literal[1]
+    file: str
+    exists: bool
+    settings: list[ShownSetting]
+    options: list[ShownOption]
+    unused_variables: list[str]
 
 
 class KeptImage(TypedDict):

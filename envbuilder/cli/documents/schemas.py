@@ -122,6 +122,7 @@ DOCUMENTS: Final[Mapping[str, Document]] = dict(
         _of("Findings about a machine", "doctor", machines.DoctorDocument),
         _of("Causes of a failure", "diagnose", machines.DiagnoseDocument),
         _of("Differences of two machines, locks or images", "compare", machines.CompareDocument),
+        _of("Settings of a user, and their origins", "config show", maintenance.ConfigShow),
         _of("What the cache directory holds", "cache list", maintenance.CacheList),
         _of("What was freed", "cache prune", maintenance.CachePrune),
         _of("Damaged files of the cache directory", "cache verify", maintenance.CacheVerify),
