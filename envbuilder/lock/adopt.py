@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
 from envbuilder.catalog.advise.advice import Advice, Query, RequestedRange, Topic, requested_range
@@ -17,6 +17,7 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import find
 from envbuilder.core.errors import ResolutionFailed
 from envbuilder.core.names import requirement_name
+from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
 from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.project.clues import Clue, ClueKind, UnusedLine
@@ -254,20 +255,26 @@ def _words(found: Conclusions, kind: ClueKind) -> tuple[str, ...] | None:
     return tuple(shlex.split(clue.value)) if clue else None
 
 
+def _requirement_of(clue: Clue) -> str:
+    """Return the requirement that a line states; empty if the line is something else."""
+    text = clue.line.text.partition("#")[0].strip()
+    try:
+        Requirement(text)
+    except InvalidRequirement:
+        return ""
+    return text
+
+
 def software_changes(catalog: Catalog, found: Conclusions, advice: Advice) -> tuple[PackageChange, ...]:
     """Return what the environment has in place of the TensorFlow and the Keras of a project, where that differs."""
     row = find(catalog, advice.environment)
     changes: list[PackageChange] = []
     framework = found.versions.get(ClueKind.TENSORFLOW)
-    has = row.framework.package
-    if framework and f"=={advice.tensorflow}" not in framework.value:
-        asked = f"{framework.line.text or 'tensorflow'}"
+    asked = _requirement_of(framework) if framework else ""
+    if asked and normalized(Requirement(asked).name) != row.framework.package:
+        after = f"{row.framework.package}=={advice.tensorflow} of {row.id}"
         changes.append(
-            PackageChange(
-                before=asked,
-                after=f"{has}=={advice.tensorflow} of {row.id}",
-                reason="an environment has one proven TensorFlow",
-            )
+            PackageChange(before=asked, after=after, reason="an image has the TensorFlow of its environment")
         )
     keras = found.versions.get(ClueKind.KERAS)
     for after in _standalone_keras(catalog, found, advice):
@@ -344,13 +351,19 @@ def _changed(
     reason = _reason(problem)
     name = requirement_name(package)
     loose = _any_version(package)
+    last = None
     for requirement, is_built in ((loose, False), (package, True), (loose, True)):
         candidate = _with(accepted, (requirement,))
         if is_built:
             candidate = replace(candidate, source_builds=tuple(sorted({*candidate.source_builds, name})))
-        if (requirement != package or is_built) and fits(candidate) is None:
+        if requirement == package and not is_built:
+            continue
+        last = fits(candidate)
+        if last is None:
             after = f"{requirement}, built from source" if is_built else requirement
             return candidate, PackageChange(before=package, after=after, reason=reason)
+    if last and _reason(last) != reason:
+        reason += f"; from source: {_reason(last)}"
     return accepted, PackageChange(before=package, after="", reason=reason)
 
 

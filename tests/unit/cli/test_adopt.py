@@ -91,11 +91,16 @@ def test_own_files_need_the_spec_in_the_project(envbuilder: CommandLine) -> None
     assert "the spec is not in the directory of the project" in " ".join(ended.stdout.split())
 
 
-def test_another_release_than_the_stated_one_is_a_change_with_its_reason(envbuilder: CommandLine) -> None:
-    project(envbuilder, "tensorflow>=2.15,<2.16\nkeras<2.15\n")
-    document = json.loads(envbuilder("adopt", "old", "--dry-run", "--json").stdout)
+def test_another_distribution_of_tensorflow_is_a_change(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow-gpu==1.12.0  # pinned\n")
+    document = json.loads(envbuilder("adopt", "old", "--cpu", "--dry-run", "--json").stdout)
     changes = {each["before"]: each["after"] for each in document["changes"]}
-    assert changes["tensorflow>=2.15,<2.16"].startswith("tensorflow==2.15.1 of tf-2.15-cuda12.2")
+    assert changes["tensorflow-gpu==1.12.0"] == "tensorflow==1.12.0 of tf-1.12-cpu"
+
+
+def test_the_tensorflow_that_the_project_asks_for_is_no_change(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow>=2.15,<2.16\n")
+    assert json.loads(envbuilder("adopt", "old", "--dry-run", "--json").stdout)["changes"] == []
 
 
 def test_a_lock_that_exists_is_kept_before_anything_is_resolved(envbuilder: CommandLine) -> None:
