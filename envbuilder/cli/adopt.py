@@ -12,7 +12,7 @@ from envbuilder.catalog.advise.advice import Query
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.selection import find
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.machine_options import driver_option, gpu_option, host_option, machines
+from envbuilder.cli.machine_options import driver_option, gpu_option, host_option
 from envbuilder.cli.options import grouped, source_options
 from envbuilder.cli.output.adoption import adoption_document, adoption_text, left_out, notes
 from envbuilder.cli.output.lock_changes import lock_document
@@ -34,6 +34,7 @@ from envbuilder.lock.spec_values import OwnFile, Sources, Spec
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.locks import locked
+from envbuilder.wiring.machines import machines
 from envbuilder.wiring.project import last_change
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.unpinned import unpinned_lock

@@ -73,7 +73,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     selection = checked(selection, push=options.push)
     if signer and not options.push:
         raise UsageError("--sign requires --push: signatures are stored in a registry", hint="add --push")
-    if options.attestations and options.output is None:
+    if options.attestations and options.output is None and elsewhere.on is None:
         raise UsageError("--attestations requires --output", hint="add -o DIR or -o FILE.tar")
     sources = replace(sources, layer_caches=options.cache_from)
     here = command_settings()
@@ -110,7 +110,8 @@ def _items(
         UsageError: The images would stay on the workers; or they would have the same name.
     """
     one = "build these images one at a time, without --on"
-    refuse_with_on(output=one, load=one, bundle=one, key=one)
+    attached = "omit it: --push attaches them to each image"
+    refuse_with_on(output=one, load=one, bundle=one, key=one, attestations=attached)
     if not isinstance(on, LocalProcesses) and not (options.push or options.cache_to):
         raise UsageError(
             "the images would stay on the machines of the cluster",

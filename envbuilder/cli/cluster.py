@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from envbuilder.catalog.node_requirements import describe, document
 from envbuilder.cli.completion import environments
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import F, grouped
@@ -17,7 +18,6 @@ from envbuilder.cluster.jobs import ClusterJob, RegistryImage, write_job_files
 from envbuilder.cluster.kubernetes.admission_policy import admission_policy
 from envbuilder.cluster.kubernetes.manifests import ClusterSettings, manifests
 from envbuilder.cluster.kubernetes.node_affinity import DriverLabels
-from envbuilder.cluster.node_requirements import describe, document
 from envbuilder.cluster.slurm.batch_scripts import Runtime, batch_scripts
 from envbuilder.cluster.slurm.constraints import read_features, slurm_constraint
 from envbuilder.core.errors import UsageError

@@ -16,7 +16,7 @@ from envbuilder.cluster.fleet.collection import open_collection
 from envbuilder.cluster.fleet.fleet_check import check_fleet, with_constraints
 from envbuilder.cluster.fleet.fleet_images import FleetImage, image_of_environment, image_of_lock
 from envbuilder.cluster.fleet.node_names import expand_names
-from envbuilder.cluster.fleet.report.document import fleet_json, fleet_schema
+from envbuilder.cluster.fleet.report.document import fleet_json
 from envbuilder.cluster.fleet.report.formats import fleet_format
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
@@ -25,12 +25,6 @@ from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _MOST_CONSTRAINED = 8
 """Most images with constraints for schedulers, each of which takes half a second."""
-
-
-def _print_schema(context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
-    if value:
-        click.echo(fleet_schema(), nl=False)
-        context.exit()
 
 
 @click.command("check")
@@ -59,14 +53,6 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
     help="Write the report to a file too: .html, .json, .md or .xml (JUnit). Several times: several files.",
 )
 @json_option
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Print the JSON Schema of the JSON document.",
-)
 def command(  # noqa: PLR0913  one parameter for each option
     folder: Path,
     locks: tuple[str, ...],

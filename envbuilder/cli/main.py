@@ -68,6 +68,8 @@ SECTIONS: Sections = {
             "envbuilder.cli.completion",
             "Print a script that completes commands, options and environments.",
         ),
+        "config": ("envbuilder.cli.config", "Show the settings of this user, and where each is from."),
+        "schema": ("envbuilder.cli.schema", "Print the JSON Schema of a document."),
         "cache": ("envbuilder.cli.cache", "List, verify and prune the cache directory."),
         "base": ("envbuilder.cli.base", "Create and list Debian bases."),
         "python": ("envbuilder.cli.python", "Pack and list interpreter archives."),

@@ -18,7 +18,7 @@ from envbuilder.cli.fan_out import (
     run_elsewhere,
     sent_arguments,
 )
-from envbuilder.cli.options import MEMORY, engine_option, grouped, runtime_option
+from envbuilder.cli.options import LOCK_OR_ENVIRONMENT, MEMORY, engine_option, grouped, runtime_option
 from envbuilder.cli.output.fan_out import ReportOutputs
 from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.cli.output.printing import notice
@@ -27,7 +27,6 @@ from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import read_stream, read_text
 from envbuilder.diagnostics.checks.results import OF_ONE_IMAGE, Tier
-from envbuilder.diagnostics.report.json_format import report_schema
 from envbuilder.wiring.execution import work_item
 from envbuilder.wiring.image_requests import target_names
 from envbuilder.wiring.session import Session
@@ -41,12 +40,6 @@ _TIER = click.Choice([tier.value for tier in OF_ONE_IMAGE])
 
 def _tier(_context: click.Context, _option: click.Parameter, value: str | None) -> Tier | None:
     return Tier(value) if value else None
-
-
-def _print_schema(context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
-    if value:
-        click.echo(report_schema(), nl=False)
-        context.exit()
 
 
 def _first_image(context: click.Context, _argument: click.Parameter, value: tuple[str, ...]) -> str:
@@ -93,7 +86,12 @@ _request_options = grouped(
     click.option(
         "--device", "devices", multiple=True, metavar="NAME", help="CDI device to use instead of all GPUs. Repeatable."
     ),
-    click.option("--lock", metavar="LOCK|ENV", help="Lock to check against. Default: the one in the image."),
+    click.option(
+        "--lock",
+        type=LOCK_OR_ENVIRONMENT,
+        metavar="LOCK|ENV",
+        help="Lock to check against. Default: the one in the image.",
+    ),
     click.option(
         "--memory",
         type=MEMORY,
@@ -115,14 +113,6 @@ _request_options = grouped(
 @_request_options
 @report_options
 @fan_out_options()
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Print the JSON Schema (draft 2020-12) of --json and exit.",
-)
 def command(request: ValidationRequest, output: ReportOutput, elsewhere: FanOutRequest) -> None:
     """Check an image against its lock and its environment. Exit status 1 if a check fails.
 

@@ -111,6 +111,17 @@ debian_file = _grammar(
 library_name = _grammar(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", "the name of a library")
 """Check the file name of a shared library."""
 
+_CONDITION = r"(?:arch|driver)(?:>=|<)[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}"
+runtime_requirement = _grammar(
+    rf"{_CONDITION}(?:[ ,]{_CONDITION})*",
+    "a requirement of NVIDIA's container runtime, such as arch>=7.5,driver>=525.60.13",
+    4096,
+)
+"""Check the value of an `NVIDIA_REQUIRE_…` variable, as far as envbuilder writes it.
+
+Source: https://github.com/NVIDIA/libnvidia-container/blob/main/src/cli/dsl.c
+"""
+
 account_name = _grammar(r"(?!root\Z)[a-z_][a-z0-9_-]{0,31}", "the name of an unprivileged user")
 """Check the name of a user, by the rules of useradd; root is refused."""
 

@@ -71,6 +71,7 @@ def _flat(lock: Lock) -> dict[str, str]:
         flat["cuda"] = f"{lock.cuda.cuda} from {lock.cuda.provider.value}"
         flat["cudnn"] = lock.cuda.cudnn.text
         flat["driver"] = lock.cuda.driver.text
+        flat |= {"require": lock.cuda.require} if lock.cuda.require else {}
         flat |= {f"sonames.{soname}": "opened" for soname in lock.cuda.sonames}
         flat |= {f"links.{link.name}": link.target for link in lock.cuda.links}
         flat |= {f"archives.{pin.id}": shortened(pin.sha256) for pin in lock.cuda.archives}
@@ -90,6 +91,7 @@ def _flat(lock: Lock) -> dict[str, str]:
         for file in lock.files
     }
     flat |= {f"allow.{path}": "allowed" for path in lock.allow}
+    flat |= {f"profiles.{profile}": "added" for profile in lock.profiles}
     flat |= {f"tools.{tool.name}": tool.version for tool in lock.tools}
     flat |= {
         f"packages.{pin.group.value}.{pin.name}": f"{pin.version} {shortened(pin.sha256)}" for pin in lock.packages

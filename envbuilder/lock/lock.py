@@ -10,7 +10,7 @@ from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
 from envbuilder.core.digests import shortened
-from envbuilder.core.field_rules import At, Entries, Parsed, Unique, When
+from envbuilder.core.field_rules import At, Entries, Parsed, Sorted, Unique, When
 from envbuilder.core.field_types import (
     AllowedPath,
     Commit,
@@ -30,6 +30,7 @@ from envbuilder.core.field_types import (
     OptionalSha256,
     PythonVersion,
     RowId,
+    RuntimeRequirement,
     Sha256,
     within,
 )
@@ -47,12 +48,14 @@ LOCK_SCHEMA = 2
 class PackageGroup(StrEnum):
     """Layer of a Python distribution, in the order of the layers.
 
-    `build` is in no layer: it holds the build dependencies of source distributions.
+    `profile` holds what the profiles add to the environment. `build` is in no layer: it holds the build dependencies of
+    source distributions.
     """
 
     CUDA = "cuda"
     FRAMEWORK = "framework"
     PACKAGES = "packages"
+    PROFILE = "profile"
     OWN = "own"
     BUILD = "build"
 
@@ -172,6 +175,7 @@ class CudaPin:
         sonames: Libraries that TensorFlow opens and must find, sorted.
         links: Second names for libraries.
         archives: Vendor archives that hold the libraries, in the order of the layers.
+        require: Nodes on which NVIDIA's container runtime may start the image, as in `nvidia_require`; empty for all.
     """
 
     provider: CudaProvider
@@ -181,6 +185,7 @@ class CudaPin:
     sonames: tuple[LibraryName, ...]
     links: tuple[LibraryLink, ...]
     archives: Annotated[tuple[ArchivePin, ...], Unique("id")] = ()
+    require: RuntimeRequirement = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +235,7 @@ class Lock:
         env: Environment variables, sorted by name.
         settings: Settings of containers, as in the spec.
         os_packages: OS packages added to the base, sorted by name.
+        profiles: Ids of the profiles whose tools are in the image, sorted.
         packages: Sorted by group, then name; one file per distribution and group.
         files: Own files, sorted by path.
         allow: As in the spec.
@@ -257,6 +263,7 @@ class Lock:
     env: Variables
     settings: Annotated[ContainerSettings, At()] = UNSET
     os_packages: tuple[OsPackagePin, ...]
+    profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
     files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()
     allow: tuple[AllowedPath, ...] = ()

@@ -23,7 +23,9 @@ class _Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
+class SpecDocument:
+    """Content of `envbuilder.yaml`."""
+
     schema: Annotated[int, exactly(SPEC_SCHEMA)] = SPEC_SCHEMA
     spec: Annotated[Spec, At()]
     files: Annotated[tuple[tuple[ImagePath, str], ...], Entries(ordered=True)] = ()
@@ -46,7 +48,7 @@ def read_spec(text: str, file: str) -> Spec:
 
 def decoded(document: Document, file: str) -> Spec:
     """Return the spec of a document; errors as in `read_spec`."""
-    found = structured(_Document, document, file)
+    found = structured(SpecDocument, document, file)
     return replace(
         found.spec,
         files=tuple(OwnFile(path=path, source=source) for path, source in found.files),

@@ -11,7 +11,16 @@ from packaging.version import Version
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.catalog.references import CatalogReference, catalog_reference
 from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
-from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
+from envbuilder.core.field_types import (
+    AllowedPath,
+    DistributionName,
+    FileSize,
+    ImageName,
+    ImagePath,
+    RowId,
+    Sha256,
+    within,
+)
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
 from envbuilder.core.names import (
     LARGEST_ID,
@@ -192,12 +201,14 @@ class Spec:
         base: Id of the base to use; empty for the environment's order of preference.
         env: Environment variables, sorted by name.
         settings: Settings of containers, each a field of the spec.
+        require_driver: Whether NVIDIA's container runtime refuses nodes that cannot run the image.
         files: Own files, sorted by path.
         allow: Absolute paths, sorted: files of own packages that may hide or replace another file, and system programs
             that keep their set-user-ID and set-group-ID bits.
         user: User in the image.
         memory: Memory policy.
         sources: Sources of ingredients on this machine.
+        profiles: Ids of profiles to add, sorted.
         name: Name of the image below `envbuilder/`; empty for the default of the command that builds.
         catalogs: Catalogs of teams, in order of precedence, highest last.
         extends: Spec whose values this one adds to or replaces: a path, or `CATALOG:NAME`; empty for none.
@@ -213,11 +224,13 @@ class Spec:
     base: str = ""
     env: Variables = ()
     settings: Annotated[ContainerSettings, At()] = UNSET
+    require_driver: bool = False
     files: Annotated[tuple[OwnFile, ...], Omitted()] = ()
     allow: Annotated[tuple[AllowedPath, ...], Sorted()] = ()
     user: Annotated[User, Omitted()] = DEFAULT_USER
     memory: Annotated[MemoryPolicy, Parsed(plain_policy, of=object)] = ALL
     sources: Sources = Sources()
+    profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     name: ImageName = ""
     catalogs: tuple[Annotated[CatalogReference, Parsed(catalog_reference)], ...] = ()
     extends: str = ""

@@ -12,6 +12,7 @@ from envbuilder.core.errors import UnknownEnvironment, UsageError
 from envbuilder.lock.diff import Change, changed_inputs
 from envbuilder.lock.inputs import UPGRADED, inputs
 from envbuilder.lock.lock import CatalogPin, Lock, PackageGroup
+from envbuilder.lock.profiles import chosen_profiles, profile_inputs
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec_values import Spec
@@ -37,7 +38,9 @@ def staleness(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...
         choice = replace(choice, python=spec.python)
     driver = catalog.driver_floor(row, choice) if choice else None
     renamed = (Change(field="spec.name", old=existing.name, new=spec.name),) if existing.name != spec.name else ()
-    return (*_moved(catalog, existing), *changed_inputs(existing, dict(inputs(row, choice, spec, driver))), *renamed)
+    profiles = profile_inputs(chosen_profiles(catalog, spec.profiles, row.framework.version))
+    changed = changed_inputs(existing, dict(inputs(row, choice, spec, driver, profiles=profiles)))
+    return (*_moved(catalog, existing), *changed, *renamed)
 
 
 def _missing(existing: Lock, pin: CatalogPin) -> UsageError:
@@ -68,7 +71,8 @@ def as_shipped(catalog: Catalog, spec: Spec, existing: Lock, shipped: ShippedClo
     closure = shipped.find(row.id, row_request(row, choice)) if choice else None
     if closure is None:
         return True
-    locked = {(pin.name, pin.sha256) for pin in existing.packages if pin.group is not PackageGroup.BUILD}
+    others = {PackageGroup.PROFILE, PackageGroup.BUILD}
+    locked = {(pin.name, pin.sha256) for pin in existing.packages if pin.group not in others}
     return locked == {(each.name, each.sha256) for each in closure.packages}
 
 

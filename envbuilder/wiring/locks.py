@@ -71,7 +71,7 @@ def obtain_lock(
     """
     match target(session.catalog, name, tensorflow=tensorflow):
         case LockTarget() as there:
-            obtain.refuse_unpinned(there)
+            obtain.refuse_unpinned(there.lock, str(there.path))
             found, sources = _of_file(session, there, named, base, tensorflow)
             tell_lock(session, found, sources)
             return found, sources

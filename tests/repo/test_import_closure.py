@@ -71,7 +71,12 @@ def test_an_import_inside_of_a_function_counts() -> None:
 
 @pytest.mark.parametrize(
     ("module", "most"),
-    [("envbuilder.cli.main", 17), ("envbuilder.cli.list", 88), ("envbuilder.cli.diagnose", 101)],
+    [
+        ("envbuilder.api", 1),
+        ("envbuilder.cli.main", 17),
+        ("envbuilder.cli.list", 88),
+        ("envbuilder.cli.diagnose", 101),
+    ],
 )
 def test_a_command_imports_no_more_than_it_needs(module: str, most: int) -> None:
     found = closure(module)

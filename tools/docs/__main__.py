@@ -10,11 +10,13 @@ from pathlib import Path
 from subprocess import PIPE, STDOUT
 
 from envbuilder.catalog.load.catalog import load_catalog
+from tools.docs import interface
 from tools.docs.commands import command_pages
 from tools.docs.environments import FOLDER, environment_pages
 from tools.docs.navigation import NAVIGATION, navigation
 from tools.docs.outside import loaded_from_elsewhere
 from tools.docs.reports import write_reports
+from tools.docs.schemas import schema_pages
 from tools.docs.staging import stage
 
 _ROOT = Path(__file__).parents[2]
@@ -32,6 +34,8 @@ def main(target: Path) -> None:
     docs = _ROOT / "docs"
     generated = {
         **command_pages((docs / "cli.md").read_text(encoding="utf-8")),
+        **schema_pages(),
+        interface.PAGE: interface.interface_page(),
         **environment_pages(load_catalog(_ROOT / "matrices")),
     }
     stage(_ROOT, pages, generated)

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping
 
 import click
 
+from envbuilder.cli.configured_options import variable_of
+from envbuilder.cli.documents.schemas import DOCUMENTS
 from envbuilder.cli.main import SECTIONS, cli
 from tools.docs.markdown import code, console, plain, table
+from tools.docs.schemas import PAGE as SCHEMAS
 
 FOLDER = "commands"
 GUIDE = "cli.md"
@@ -58,9 +61,12 @@ def _command(context: click.Context, guide: str) -> Iterator[str]:
     yield f"# {context.command_path}"
     yield ""
     yield from _described(context)
+    if any(document.split()[0] == command.name for document in DOCUMENTS):
+        yield f"What `--json` prints: [JSON Schema](../{SCHEMAS})."
+        yield ""
     anchors = [anchor for title, anchor in _titles(guide) if title.split()[0] == command.name]
     if anchors:
-        yield f"Details, examples and the fields of `--json`: [the guide](../{GUIDE}#{anchors[0]})."
+        yield f"Details and examples: [the guide](../{GUIDE}#{anchors[0]})."
         yield ""
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
@@ -81,26 +87,20 @@ def _described(context: click.Context) -> Iterator[str]:
         return
     options = [each for each in command.get_params(context) if isinstance(each, click.Option) and not each.hidden]
     yield from table(("Option", "Meaning"), (_option(each, context) for each in options))
+    words = tuple(context.command_path.split()[1:])
+    yield f"An option can also be set by its variable, {code(variable_of(words, 'OPTION'))}, or in the file of your"
+    yield "[configuration](../configuration.md#options-of-commands)."
+    yield ""
 
 
 def _option(option: click.Option, context: click.Context) -> tuple[str, str]:
     names, _ = option.get_help_record(context) or ("", "")
     default = option.get_help_extra(context).get("default")
-    variables = _variables(option, context)
     meaning = [
         plain(option.help or ""),
         f"Default: {code(str(default))}." if default else "",
-        f"Variable: {', '.join(map(code, variables))}." if variables else "",
     ]
     return code(names), " ".join(filter(None, meaning))
-
-
-def _variables(option: click.Option, context: click.Context) -> tuple[str, ...]:
-    """Return the environment variables that set an option."""
-    if option.envvar:
-        return (option.envvar,) if isinstance(option.envvar, str) else tuple(option.envvar)
-    prefix = context.auto_envvar_prefix
-    return (f"{prefix}_{option.name.upper()}",) if prefix and option.allow_from_autoenv and option.name else ()
 
 
 def _help(text: str) -> Iterator[str]:

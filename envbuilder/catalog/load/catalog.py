@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from envbuilder.catalog.load.tables import (
     read_cuda,
     read_keras,
     read_libraries,
+    read_profiles,
     read_vendor_builds,
 )
 from envbuilder.catalog.load.team_catalogs import with_teams
@@ -35,7 +36,7 @@ def load_catalog(folder: Path, teams: tuple[CatalogPlace, ...] = ()) -> Catalog:
 
     Args:
         folder: Holds `cuda.yaml`, `bases.yaml`, `libraries.yaml`, `advisories.yaml`, `environments/*.yaml` and for each
-            of these `evidence/*.yaml`; optionally `keras.yaml` and `vendor-builds.yaml`.
+            of these `evidence/*.yaml`; optionally `keras.yaml`, `vendor-builds.yaml` and `profiles.yaml`.
         teams: Catalogs of teams, in order of precedence, highest last; see `with_teams`.
 
     Raises:
@@ -66,12 +67,12 @@ def _shipped(folder: Path) -> Catalog:
     faults: list[Fault] = []
     cuda = structured_file(folder / "cuda.yaml", read_cuda, faults)
     bases = structured_file(folder / "bases.yaml", read_bases, faults) or ()
-    archives = _archives(folder / "archives.yaml", faults)
+    archives = _optional(folder / "archives.yaml", read_archives, faults) or ArchiveFacts()
     libraries = structured_file(folder / "libraries.yaml", partial(read_libraries, archives=archives), faults) or ()
     advisories = structured_file(folder / "advisories.yaml", read_advisories, faults) or ()
-    keras, builds = folder / "keras.yaml", folder / "vendor-builds.yaml"
-    keras_facts = structured_file(keras, read_keras, faults) if keras.exists() else None
-    vendor_builds = structured_file(builds, read_vendor_builds, faults) if builds.exists() else None
+    keras_facts = _optional(folder / "keras.yaml", read_keras, faults)
+    vendor_builds = _optional(folder / "vendor-builds.yaml", read_vendor_builds, faults)
+    profiles = _optional(folder / "profiles.yaml", read_profiles, faults)
     tables: Tables = {
         "bases": {base.id: base for base in bases},
         "libraries": {library_set.id: library_set for library_set in libraries},
@@ -94,9 +95,9 @@ def _shipped(folder: Path) -> Catalog:
         archives=archives,
         keras=keras_facts or KerasFacts(),
         vendor_builds=vendor_builds or (),
+        profiles=profiles or (),
     )
 
 
-def _archives(file: Path, faults: list[Fault]) -> ArchiveFacts:
-    found = structured_file(file, read_archives, faults) if file.exists() else None
-    return found or ArchiveFacts()
+def _optional(file: Path, decode: Callable[[str, str], T], faults: list[Fault]) -> T | None:
+    return structured_file(file, decode, faults) if file.exists() else None

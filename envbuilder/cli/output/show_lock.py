@@ -29,6 +29,7 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
             "version": str(cuda.cuda),
             "cudnn": str(cuda.cudnn),
             "driver": str(cuda.driver),
+            "require": cuda.require,
         }
         if cuda
         else None,
@@ -89,6 +90,8 @@ def _image_lines(lock: Lock) -> Iterator[str]:
     if lock.cuda:
         cuda = lock.cuda
         yield f"  CUDA {cuda.cuda}, cuDNN {cuda.cudnn} from {cuda.provider.value}; driver {cuda.driver} or later"
+        if cuda.require:
+            yield f"  NVIDIA's container runtime starts it only on: {' or '.join(cuda.require.split(' '))}"
         for pin in cuda.archives:
             yield f"  {', '.join(library.soname for library in pin.libraries)} out of {pin.id} of {pin.publisher}"
     yield f"  runs as {lock.user.name} ({lock.user.uid}:{lock.user.gid}); dated {_moment(lock)}"

@@ -24,6 +24,9 @@ LABEL_LOCK = "io.envbuilder.lock"
 LABEL_MEMORY = "io.envbuilder.memory"
 LABEL_SOURCES = "io.envbuilder.sources"
 
+REQUIREMENT = "NVIDIA_REQUIRE_ENVBUILDER"
+"""Variable of NVIDIA's container runtime with the nodes that may start an image; cluster manifests set the same one."""
+
 HEAVY = 4 << 20
 """Size from which a distribution has a layer of its own, so that a change of another one does not affect it."""
 
@@ -46,6 +49,7 @@ _GROUP_OF = {
     LayerKind.CUDA: PackageGroup.CUDA,
     LayerKind.FRAMEWORK: PackageGroup.FRAMEWORK,
     LayerKind.PACKAGES: PackageGroup.PACKAGES,
+    LayerKind.PROFILE: PackageGroup.PROFILE,
     LayerKind.OWN: PackageGroup.OWN,
 }
 
@@ -93,7 +97,6 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
     heavy = _heavy(lock, MOST_LAYERS - below - _OTHER_KINDS - len(lock.archives))
     shared = (PackageGroup.CUDA, PackageGroup.FRAMEWORK, PackageGroup.PACKAGES)
     small = sorted((pin for pin in lock.packages if pin.group in shared and pin not in heavy), key=lambda pin: pin.name)
-    own = tuple(pin for pin in lock.group(PackageGroup.OWN) if pin not in heavy)
     candidates = (
         Layer(kind=LayerKind.BASE, id="base", title=f"{lock.base.id}"),
         Layer(kind=LayerKind.SYSTEM, id="system", title="OS packages", os_packages=lock.os_packages),
@@ -115,8 +118,8 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
             links=lock.cuda.links if lock.cuda else (),
         ),
         *_bytecode(lock, heavy, tuple(small)),
-        *_alone(lock, LayerKind.OWN, heavy),
-        Layer(kind=LayerKind.OWN, id="own", title="own packages", packages=own),
+        *_added(lock, LayerKind.PROFILE, heavy, f"tools of {' and '.join(lock.profiles)}"),
+        *_added(lock, LayerKind.OWN, heavy, "own packages"),
         Layer(
             kind=LayerKind.FILES,
             id="files",
@@ -188,6 +191,12 @@ def _alone(lock: Lock, kind: LayerKind, heavy: frozenset[PackagePin]) -> tuple[L
     )
 
 
+def _added(lock: Lock, kind: LayerKind, heavy: frozenset[PackagePin], title: str) -> tuple[Layer, ...]:
+    """Return the layers of a group above the environment: its large distributions, then the small ones together."""
+    small = tuple(pin for pin in lock.group(_GROUP_OF[kind]) if pin not in heavy)
+    return (*_alone(lock, kind, heavy), Layer(kind=kind, id=kind.value, title=title, packages=small))
+
+
 def _of_archive(pin: ArchivePin) -> Layer:
     """Return the layer of a vendor archive; archives are in the order of the lock."""
     kind = LayerKind.LIBRARIES
@@ -204,7 +213,7 @@ def _is_needed(layer: Layer, lock: Lock) -> bool:
             return bool(layer.os_packages)
         case LayerKind.FILES:
             return bool(layer.files or layer.folder)
-        case LayerKind.PACKAGES | LayerKind.OWN:
+        case LayerKind.PACKAGES | LayerKind.PROFILE | LayerKind.OWN:
             return bool(layer.packages)
         case _:
             return True
@@ -223,6 +232,7 @@ def _env(lock: Lock) -> tuple[tuple[str, str], ...]:
     }
     if lock.cuda is not None:
         env |= {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility", "NVIDIA_VISIBLE_DEVICES": "all"}
+        env |= {REQUIREMENT: lock.cuda.require} if lock.cuda.require else {}
     if lock.tool(HOOK) and not lock.memory.is_default:
         env[VARIABLE] = str(lock.memory)
     elif lock.memory == GROWTH:

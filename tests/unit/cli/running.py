@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.cli.main import entry
+from tests.fakes.documents import refuse_other_documents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,7 @@ class CommandLine:
         captured = self._capsys.readouterr()
         status = stop.value.code
         assert isinstance(status, int)
+        refuse_other_documents(arguments, captured.out)
         return Ended(status=status, stdout=captured.out, stderr=captured.err)
 
     def messages(self) -> str:

@@ -126,6 +126,7 @@ _CUDA = {
     "cudnn": RELEASES,
     "driver": RELEASES,
     "sonames": st.lists(LIBRARIES, max_size=3).map(tuple),
+    "require": st.sampled_from(["", "arch>=7.5,driver>=525.60.13", "arch>=5.0,arch<7.5,driver<581 arch>=7.5"]),
     "links": st.lists(LINKS, max_size=2).map(tuple),
 }
 CUDAS = st.builds(
@@ -172,6 +173,7 @@ LOCKS = st.builds(
     base=BASES,
     python=PYTHONS,
     cuda=st.none() | CUDAS,
+    profiles=st.lists(NAMES, max_size=2, unique=True).map(sorted).map(tuple),
     packages=st.lists(PACKAGES, max_size=3, unique_by=lambda pin: (pin.group, pin.name)).map(tuple),
     os_packages=st.lists(OS_PACKAGES, max_size=2).map(tuple),
     tools=st.lists(TOOLS, max_size=2, unique_by=lambda pin: pin.name).map(tuple),

@@ -53,6 +53,8 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         ),
         user=User(name="team", uid=1234, gid=1235),
         memory=GROWTH,
+        profiles=("jupyter", "tensorboard"),
+        require_driver=True,
         sources=Sources(
             registry_mirror="localhost:5000",
             mirror="localhost:5000/team/tf",

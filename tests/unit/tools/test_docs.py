@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder import api
 from envbuilder.catalog.environments import Environment
+from envbuilder.cli.documents.schemas import DOCUMENTS
 from tests.command_tree import commands, commands_and_groups
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.repo.test_command_line_page import options
 from tools.docs.commands import command_pages
 from tools.docs.environments import environment_pages
+from tools.docs.interface import PAGE as INTERFACE
+from tools.docs.interface import interface_page
 from tools.docs.markdown import code, table
 from tools.docs.navigation import navigation
 from tools.docs.outside import loaded_from_elsewhere
 from tools.docs.reports import PAGE, write_reports
+from tools.docs.schemas import schema_pages
 from tools.docs.staging import stage
 
 GUIDE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -53,6 +58,19 @@ def test_an_environment_has_a_page_with_traps_bounds_bases_and_evidence(row: Env
         *(f"\n| {proof.grade.value} | {proof.when} |" for proof in row.evidence),
     )
     assert [each for each in named if each not in page] == []
+
+
+def test_the_reference_of_the_interface_has_every_name_and_parameter() -> None:
+    page = interface_page()
+    assert [name for name in api.__all__ if f"\n### {name}\n" not in page] == []
+    assert "- `offline`: Fetch no base, interpreter or OS package." in page
+    assert ">>> made = lock(" in page
+
+
+def test_every_document_has_a_schema_in_the_site() -> None:
+    pages = schema_pages()
+    assert all(f"[`{name}`](schemas/{name.replace(' ', '-')}.json)" in pages["schemas.md"] for name in DOCUMENTS)
+    assert json.loads(pages["schemas/cache-list.json"]) == DOCUMENTS["cache list"].schema()
 
 
 def test_nothing_of_this_machine_is_on_the_pages() -> None:
@@ -106,7 +124,7 @@ def test_pages_of_an_earlier_build_are_removed(tmp_path: Path) -> None:
 
 
 def test_the_navigation_has_every_page(tmp_path: Path) -> None:
-    generated = {**COMMANDS, **ENVIRONMENTS}
+    generated = {**COMMANDS, **ENVIRONMENTS, INTERFACE: "", **schema_pages()}
     stage(ROOT, tmp_path, generated)
     (tmp_path / PAGE).touch()
     named = json.dumps(navigation(ROOT / "docs" / "mkdocs.yml", tmp_path, generated))

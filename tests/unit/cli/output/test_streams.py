@@ -39,7 +39,7 @@ def shell(command: str, folder: Path) -> tuple[int, str, str]:
     [
         ("E --version >&-", 0),
         ("E nope <&- >&- 2>&-", 2),
-        ("E validate --schema >/dev/full", 6),
+        ("E schema validate >/dev/full", 6),
         ("E nope 2>/dev/full", 2),
         ("ulimit -v 60000; E list", 6),
     ],
