@@ -30,6 +30,7 @@ from envbuilder.image.lock_files import LockFiles
 from envbuilder.image.mirror.fallback import MirroredPackages
 from envbuilder.image.mirror.file_mirror import NO_MIRROR
 from envbuilder.image.render import CopiedFile, HostFile
+from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import Following, ImageRunner
 from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.fetching import fetch_into
@@ -166,6 +167,7 @@ def image_runner(session: Session) -> ImageRunner:
         unpack=unpack,
         store=session.store,
         trees=session.settings.room(TREES.name),
+        gpus=HostGpus(root=Path("/"), search_path=programs),
         progress=session.progress,
     )
 

@@ -17,6 +17,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.docker.engine import connect
 from envbuilder.image.layers.estargz import LARGEST_CHUNK
 from envbuilder.image.layers.layer_writer import write_tar
+from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
 from envbuilder.oci.layout.archive import write_archive
@@ -238,6 +239,7 @@ def test_a_command_runs_in_an_image_of_the_store(made: AssembledImage, store: St
         store=store,
         trees=tmp_path / "trees",
         following=following(tmp_path, chosen),
+        gpus=HostGpus(root=tmp_path, search_path=""),
         progress=print,
     )
     script = "echo $A; cat /etc/kept /opaque/above /tmp/given; echo made > /tmp/out"

@@ -64,8 +64,8 @@ elif arguments[0] == "rm":
 else:
     words = arguments[1:]
     valued = {"--name", "--pull", "--entrypoint", "--device", "--security-opt", "--network", "--user", "--userns",
-              "--workdir", "--env", "--volume"}
-    given = options(words, valued, {"--rm"})
+              "--workdir", "--env", "--volume", "--publish"}
+    given = options(words, valued, {"--rm", "--interactive", "--tty"})
     assert words.pop(0) == "feed"
     if words[0] == "refused":
         sys.stderr.write("Error: crun: setrlimit\\n")

@@ -52,6 +52,7 @@ def place_for_changes(work: Path, kept: Path | None, *, image: str, digest: str)
             yield folder
         return
     kept.mkdir(mode=0o755, parents=True, exist_ok=True)
+    _refuse_other_files(kept)
     with _used_alone(kept):
         _claim(kept, image, digest)
         yield kept
@@ -88,14 +89,17 @@ def _used_alone(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
+def _refuse_other_files(folder: Path) -> None:
+    if not _read(folder) and any(path.name != _LOCK for path in folder.iterdir()):
+        raise UsageError(
+            f"{folder} has files that are not changes of an image", hint="specify an empty or a new directory"
+        )
+
+
 def _claim(folder: Path, image: str, digest: str) -> None:
     """Record the image of changes; refuse those of another image, whose files may be different."""
     before = _read(folder)
     if before is None:
-        if any(path.name != _LOCK for path in folder.iterdir()):
-            raise UsageError(
-                f"{folder} has files that are not changes of an image", hint="specify an empty or a new directory"
-            )
         document = {"image": image, "digest": digest}
         (folder / KEPT_MARKER).write_text(f"{json.dumps(document)}\n", encoding="utf-8")
     elif before.digest != digest:

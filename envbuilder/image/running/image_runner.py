@@ -16,9 +16,11 @@ from envbuilder.core.tree_manifests import holds, write_manifest
 from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.image.running.callers import GROUP, PASSWD, Registered, registered
 from envbuilder.image.running.changes import place_for_changes
+from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.process_settings import Settings, account, settings_of
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.runtime.command import Caller, Console, RunRequest, RunResult
+from envbuilder.oci.runtime.host_devices import SEARCH
 from envbuilder.oci.runtime.outputs import discard, read_inside
 from envbuilder.oci.runtime.root_mounts import resolved
 from envbuilder.oci.runtime.sandbox import Sandbox, Task
@@ -55,6 +57,7 @@ class ImageRunner:
         store: Contains the layers.
         trees: Unpacked images, each under its manifest's digest; made on first use.
         following: What followed commands need.
+        gpus: GPUs of this host.
         progress: Progress callback; receives one line of text.
     """
 
@@ -64,13 +67,19 @@ class ImageRunner:
     store: Store
     trees: Path
     following: Following
+    gpus: HostGpus
     progress: Callable[[str], None]
 
     def info(self) -> EngineInfo:
-        """Return the properties of the runner; it never has GPUs."""
+        """Return the properties of the runner."""
         way = self.sandbox()
         return EngineInfo(
-            name=way.name, version=way.version, api="", storage="", gpus=False, sessionless_buildkit=False
+            name=way.name,
+            version=way.version,
+            api="",
+            storage="",
+            gpus=self.gpus.available(),
+            sessionless_buildkit=False,
         )
 
     def image(self, reference: str) -> ImageInfo | None:
@@ -91,14 +100,15 @@ class ImageRunner:
         """Run a command in an image; `default` network means that of this host.
 
         Raises:
-            UsageError: It requests GPUs, or a user that the image does not have.
+            UsageError: It requests GPUs that this host does not have, or a user that the image does not have.
             EngineError: There is no such image.
             ToolMissing: No sandbox is available.
             ToolFailed: It cannot be run.
         """
         found = self._found(request)
         with self._in_use(found) as tree:
-            return self.sandbox().run(task_of(request, settings_of(found.config.content), tree))
+            task = task_of(request, settings_of(found.config.content), tree)
+            return self.sandbox().run(self._with_gpus(task, request))
 
     def follow(self, request: RunRequest, console: Console) -> int:
         """Run a command in an image to its end with these standard streams; errors as in `run`.
@@ -115,13 +125,13 @@ class ImageRunner:
             if chosen.read_only and request.keep:
                 raise UsageError(
                     f"changes of the image cannot be kept in {changes}: {chosen.read_only}",
-                    hint="use a directory of another file system, or omit --keep and write to a --mount",
+                    hint="use a directory of another file system: --keep DIR/, or ENVBUILDER_CACHE",
                 )
             if chosen.read_only:
-                self.progress(f"the image is read-only here, except for the home directory: {chosen.read_only}")
+                self.progress(f"the image is read-only, except for the home directory: {chosen.read_only}")
             tree = stack.enter_context(self._in_use(found))
             settings = settings_of(found.config.content)
-            task = followed(request, settings, tree, changes, chosen)
+            task = self._with_gpus(followed(request, settings, tree, changes, chosen), request)
             return chosen.sandbox.run(
                 replace(
                     task,
@@ -132,6 +142,21 @@ class ImageRunner:
                 )
             ).status
 
+    def _with_gpus(self, task: Task, request: RunRequest) -> Task:
+        """Return a task with the GPUs that the request asks for; a variable of the request wins over one of them."""
+        if not (request.gpus or request.devices):
+            return task
+        edits = self.gpus.edits(request.devices)
+        env = dict(task.env) | dict(edits.env) | dict(request.env)
+        before = dict(task.env).get(SEARCH, "")
+        env |= {SEARCH: ":".join(filter(None, (before, dict(edits.env).get(SEARCH, ""))))}
+        return replace(
+            task,
+            env=tuple(sorted((name, value) for name, value in env.items() if name != SEARCH or value)),
+            mounts=(*task.mounts, *edits.mounts),
+            devices=edits.nodes,
+        )
+
     def _place(self, request: RunRequest, image: AssembledImage) -> AbstractContextManager[Path]:
         named = request.keep and "/" not in request.keep
         kept = (self.following.kept() / request.keep if named else Path(request.keep)) if request.keep else None
@@ -140,11 +165,6 @@ class ImageRunner:
         )
 
     def _found(self, request: RunRequest) -> AssembledImage:
-        if request.gpus:
-            raise UsageError(
-                "GPUs are not supported without a container engine",
-                hint="use --engine docker, or build a squashfs image (-o FILE.sqsh) for `apptainer exec --nv`",
-            )
         found = self.lookup(request.image)
         if found is None:
             raise EngineError(f"image not found: {request.image}", hint="build it with `envbuilder build ENV`")

@@ -14,11 +14,10 @@ from envbuilder.core.errors import EngineError, UsageError
 from envbuilder.core.json_fields import parsed, record, records, text, texts
 from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.image.running.node_runtimes import SQUASHES, Program, is_in_registry, refuse_keep, source_of, written
+from envbuilder.oci.runtime.cdi import FOLDERS, GPU, has_gpus
 from envbuilder.oci.runtime.command import Console, RunRequest, RunResult, bracketed
 
-ALL_GPUS = "nvidia.com/gpu=all"
-_CDI_KIND = "nvidia.com/gpu"
-_CDI = ("etc/cdi", "var/run/cdi")
+ALL_GPUS = f"{GPU}=all"
 _FAILED = 125
 """Exit status for errors of podman itself: https://docs.podman.io/en/latest/markdown/podman-run.1.html#exit-status"""
 _SECONDS_TO_REMOVE = 30.0
@@ -42,8 +41,7 @@ class PodmanRunner:
 
     def info(self) -> EngineInfo:
         """Return its properties; it has GPUs where a CDI specification describes those of NVIDIA."""
-        specifications = (file for place in _CDI for file in sorted((self.root / place).glob("*")) if file.is_file())
-        gpus = any(_CDI_KIND in file.read_text(encoding="utf-8", errors="replace") for file in specifications)
+        gpus = has_gpus(self.root)
         return EngineInfo(name="podman", version="", api="", storage="", gpus=gpus, sessionless_buildkit=False)
 
     def image(self, reference: str) -> ImageInfo | None:
@@ -96,7 +94,7 @@ class PodmanRunner:
         refuse_keep(request, "podman")
         if (request.gpus or request.devices) and not self.info().gpus:
             raise UsageError(
-                f"no GPUs for podman: no file in /{_CDI[0]} or /{_CDI[1]} describes {_CDI_KIND}",
+                f"no GPUs for podman: no file in /{FOLDERS[0]} or /{FOLDERS[1]} describes {GPU}",
                 hint="nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml; without GPUs: --no-gpus, or --tier cpu",
             )
         if request.image not in self.ids and self.image(request.image) is None:
@@ -108,7 +106,7 @@ class PodmanRunner:
             Path(folder).chmod(0o755)
             mounts = (*request.mounts, *written(request.files, Path(folder)))
             volumes = (*_volumes(mounts, ":ro"), *_volumes(request.shared, ""))
-            given = (*_options(request), *_streams(console), *volumes)
+            given = (*_options(request), *_streams(console), *volumes, *_home(request, Path(folder)))
             options = ("--rm", "--name", name, "--pull", "never", "--entrypoint", "", *given)
             arguments = ("run", *options, self.ids[request.image], *request.command)
             return self.program.call(
@@ -156,6 +154,18 @@ def _user(request: RunRequest) -> Iterator[str]:
         yield from ("--user", f"{caller.uid}:{caller.gid}")
     elif request.user:
         yield from ("--user", request.user)
+
+
+def _home(request: RunRequest, folder: Path) -> Iterator[str]:
+    """Yield the options for the home directory of a user whom the image does not know.
+
+    podman would use the working directory, which is that of a mount.
+    """
+    caller = request.caller
+    if caller and caller.uid and "HOME" not in dict(request.env):
+        place, home = folder / "home", f"/home/{caller.name or caller.uid}"
+        place.mkdir()
+        yield from ("--env", f"HOME={home}", "--volume", f"{place}:{home}")
 
 
 def _streams(console: Console | None) -> Iterator[str]:

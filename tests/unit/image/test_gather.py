@@ -21,6 +21,7 @@ from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.gather import Gatherer
 from envbuilder.image.lock_files import LockFiles
+from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.lock import Lock, PackageGroup, ToolName
 from envbuilder.oci.layout.rootfs import unpack
@@ -67,6 +68,7 @@ class Machine:
             store=self.store,
             trees=folder / "trees",
             following=following(folder, Unconfined(work=folder)),
+            gpus=HostGpus(root=folder, search_path=""),
             progress=self.said.append,
         )
         self.gatherer = Gatherer(

@@ -10,6 +10,7 @@ import pytest
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.registry_content import RegistryContent
+from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.rootfs import unpack
@@ -47,6 +48,7 @@ def content(registry: Registry, tmp_path: Path) -> RegistryContent:
         store=store,
         trees=tmp_path / "trees",
         following=following(tmp_path, Unconfined(work=tmp_path)),
+        gpus=HostGpus(root=tmp_path, search_path=""),
         progress=lambda _: None,
     )
     return RegistryContent(
