@@ -39,7 +39,7 @@ class Unproven(TypedDict):
 
 
 class TeamCatalog(TypedDict):
-    """The catalog of a team; `address` and `commit` are null for a directory."""
+    """The catalog of a team that has an environment; `address` and `commit` are null for a directory without git."""
 
     name: str
     directory: str
@@ -53,7 +53,6 @@ class ListedEnvironment(TypedDict):
 
     id: str
     summary: str
-    catalog: TeamCatalog | None
     tensorflow: Wheel
     cuda: str | None
     cudnn: str | None
@@ -64,6 +63,7 @@ class ListedEnvironment(TypedDict):
     unproven: list[Unproven]
     buildable: Buildable
     bases: list[str]
+    catalog: TeamCatalog | None
 
 
 class EnvironmentList(TypedDict):
@@ -329,7 +329,6 @@ class ShownEnvironment(TypedDict):
     schema: Literal[1]
     id: str
     summary: str
-    catalog: TeamCatalog | None
     tensorflow: ShownTensorflow
     cuda: ShownCuda | None
     cutoff: str
@@ -342,40 +341,7 @@ class ShownEnvironment(TypedDict):
     evidence: list[ShownEvidence]
     unproven: list[Unproven]
     sources: list[str]
-
-
-class NamedCatalog(TypedDict):
-    """The catalog of a team that a spec was read with; `commit` is null for a directory."""
-
-    name: str
-    commit: str | None
-
-
-class SpecValue(TypedDict):
-    """A value of a spec, and the place that it is from."""
-
-    field: str
-    value: object
-    file: str
-    line: int
-
-
-class ShownSpec(TypedDict):
-    """`show SPEC`: its values and those of the specs that it extends; the most general file is first."""
-
-    schema: Literal[1]
-    spec: str
-    files: list[str]
-    catalogs: list[NamedCatalog]
-    values: list[SpecValue]
-
-
-class LockedCatalog(TypedDict):
-    """The catalog of a team that the environment of a lock is from; `commit` is null for a directory."""
-
-    name: str
-    commit: str | None
-    digest: str
+    catalog: TeamCatalog | None
 
 
 class LockedBase(TypedDict):
@@ -394,6 +360,40 @@ class LockedCuda(TypedDict):
     cudnn: str
     driver: str
     require: str
+
+
+class LockedCatalog(TypedDict):
+    """The catalog of a team that the environment of a lock is from."""
+
+    name: str
+    commit: str | None
+    digest: str
+
+
+class SpecCatalog(TypedDict):
+    """A catalog that a spec is read with."""
+
+    name: str
+    commit: str | None
+
+
+class SpecValue(TypedDict):
+    """A value of a spec, with the file and the line that it is from."""
+
+    field: str
+    value: object
+    file: str
+    line: int
+
+
+class ShownSpec(TypedDict):
+    """`show SPEC`: the values of a spec and of those that it extends."""
+
+    schema: Literal[1]
+    spec: str
+    files: list[str]
+    catalogs: list[SpecCatalog]
+    values: list[SpecValue]
 
 
 class LockedArchive(TypedDict):

@@ -101,6 +101,7 @@ class Adoption(TypedDict):
     files: list[str]
     last_change: str | None
     clues: list[Clue]
+    own_files: dict[str, str]
     device: Device
     releases: list[str]
     environment: str | None
@@ -111,6 +112,7 @@ class Adoption(TypedDict):
     changes: list[PackageChange]
     unused: list[UnusedLine]
     spec: str | None
+    lock: LockDocument | None
 
 
 class PlannedLayer(TypedDict):
