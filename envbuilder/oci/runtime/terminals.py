@@ -49,7 +49,8 @@ def raw() -> Iterator[None]:
     """Pass every key on to the command, also Ctrl-C; restore the settings of the terminal at the end."""
     before = termios.tcgetattr(INPUT)
     try:
-        tty.setraw(INPUT)
+        # Not the default, TCSAFLUSH, which discards what was typed before.
+        tty.setraw(INPUT, termios.TCSADRAIN)
         yield
     finally:
         with suppress(termios.error):  # the terminal was closed

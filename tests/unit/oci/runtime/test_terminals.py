@@ -74,7 +74,9 @@ def started() -> Iterator[list[Terminal]]:
 
 
 def test_keys_and_sizes_reach_the_command_and_the_modes_are_restored(started: list[Terminal]) -> None:
-    terminal = Terminal("read line; trap 'stty size; echo resized' WINCH; echo got $line; sleep 60 & wait; exit 7")
+    terminal = Terminal(
+        "read line; trap 'stty size; echo resized; exit 7' WINCH; echo got $line; while :; do sleep 0.1; done"
+    )
     started.append(terminal)
     before = terminal.modes()
     terminal.until(b"started")
