@@ -37,6 +37,16 @@ class Unproven(TypedDict):
     when: str
 
 
+class TeamCatalog(TypedDict):
+    """The catalog of a team that has an environment; `address` and `commit` are null for a directory."""
+
+    name: str
+    directory: str
+    address: str | None
+    commit: str | None
+    digest: str
+
+
 class ListedEnvironment(TypedDict):
     """One environment of the catalog; `cuda`, `cudnn` and `driver` are null without a GPU."""
 
@@ -51,6 +61,7 @@ class ListedEnvironment(TypedDict):
     proven: Grade
     unproven: list[Unproven]
     buildable: Buildable
+    catalog: TeamCatalog | None
     bases: list[str]
 
 
@@ -317,6 +328,7 @@ class ShownEnvironment(TypedDict):
     schema: Literal[1]
     id: str
     summary: str
+    catalog: TeamCatalog | None
     tensorflow: ShownTensorflow
     cuda: ShownCuda | None
     cutoff: str
@@ -371,12 +383,47 @@ class LockedUser(TypedDict):
     gid: int
 
 
+class LockedCatalog(TypedDict):
+    """The catalog of a team that the environment of a lock comes from."""
+
+    name: str
+    commit: str | None
+    digest: str
+
+
+class NamedCatalog(TypedDict):
+    """A catalog that a spec was read with."""
+
+    name: str
+    commit: str | None
+
+
+class SpecValue(TypedDict):
+    """A value of a spec, and the file and line that it comes from."""
+
+    field: str
+    value: object
+    file: str
+    line: int
+
+
+class ShownSpec(TypedDict):
+    """`show SPEC`: the values of a spec and of those that it extends."""
+
+    schema: Literal[1]
+    spec: str
+    files: list[str]
+    catalogs: list[NamedCatalog]
+    values: list[SpecValue]
+
+
 class ShownLock(TypedDict):
     """`show LOCK`: the image that a lock describes."""
 
     schema: Literal[1]
     lock: str
     environment: str
+    catalog: LockedCatalog | None
     tensorflow: Wheel
     base: LockedBase
     python: ShownPython
