@@ -64,7 +64,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     session = Session(here, catalog_of_targets(here, (target,), notice), notice)
     lock, _ = known_lock(session, target, sources)
     reference = checked_reference(image) if image else f"{repository_of(lock.name or lock.environment)}:latest"
-    text = exported(lock, ExportFormat(form), ImageRef.parse(reference), packages.rstrip("/"))
+    profiles = session.catalog.profiles
+    text = exported(lock, ExportFormat(form), ImageRef.parse(reference), packages.rstrip("/"), profiles)
     if output is None:
         click.echo(text, nl=False)
         return

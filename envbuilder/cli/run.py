@@ -8,6 +8,7 @@ import click
 
 from envbuilder.cli.container_options import ContainerOptions, container_options, run_container
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.jupyter import ServerOptions, ServerRun, serve, server_options
 from envbuilder.cli.options import engine_option, runtime_option
 from envbuilder.cli.output.printing import notice
 from envbuilder.core.errors import UsageError
@@ -19,13 +20,19 @@ from envbuilder.wiring.session import Session
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
-@click.argument("image", metavar="IMAGE|ENV")
-@click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("image", metavar="IMAGE|ENV", required=False)
+@click.argument("words", metavar="COMMAND...", nargs=-1, type=click.UNPROCESSED)
 @engine_option("Where the image is. assemble: in the cache directory, run by kernel namespaces or runc.")
 @runtime_option
+@server_options
 @container_options
-def command(
-    image: str, words: tuple[str, ...], engine: Engine, runtime: NodeRuntime | None, options: ContainerOptions
+def command(  # noqa: PLR0913  one parameter for each group of options
+    image: str | None,
+    words: tuple[str, ...],
+    engine: Engine,
+    runtime: NodeRuntime | None,
+    server: ServerOptions,
+    options: ContainerOptions,
 ) -> None:
     """Run a command in an image: `envbuilder run --mount . tf-2.4-cuda11.0 python train.py`.
 
@@ -34,14 +41,20 @@ def command(
     IMAGE may be a file of Apptainer (.sif, .sqsh).
     """
     here = command_settings()
-    session = Session(here, known_catalog(here, progress=notice), notice)
+    catalog = known_catalog(here, progress=notice)
+    if server.is_named:
+        line = ServerRun(target=image, words=words, engine=engine, runtime=runtime, server=server, options=options)
+        sys.exit(serve(here, catalog, line))
+    if image is None:
+        raise UsageError("an image and a command are required", hint="envbuilder run IMAGE -- python train.py")
+    session = Session(here, catalog, notice)
     chosen = chosen_runner(session, image, engine, runtime)
     sys.exit(run_container(session, chosen, _command(words), options))
 
 
 def _command(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command without the `--` that often precedes it."""
-    given = words[1:] if words[0] == "--" else words
+    given = words[1:] if words[:1] == ("--",) else words
     if not given:
-        raise UsageError("no command after --", hint="envbuilder run IMAGE -- python train.py")
+        raise UsageError("no command after the image", hint="envbuilder run IMAGE -- python train.py")
     return given

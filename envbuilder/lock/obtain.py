@@ -10,15 +10,19 @@ from typing import Protocol
 from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog
+from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.errors import InvalidInput, UsageError
 from envbuilder.core.files import write_text
 from envbuilder.lock.lock import Lock, ToolPin
 from envbuilder.lock.lockfile import digest, dump, read_lock
+from envbuilder.lock.profiles import ChosenProfile
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec import with_sources
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.lock.staleness import as_shipped, out_of_date, staleness
 from envbuilder.lock.targets import LockTarget, default_name
+
+_DIGITS = 12
 
 
 class Locker(Protocol):
@@ -131,6 +135,32 @@ class LockCache:
             and not staleness(self.catalog, spec, kept)
             and as_shipped(self.catalog, spec, kept, self.shipped)
         )
+
+
+def obtain_with_profile(
+    folder: Path, lock: Lock, profile: ChosenProfile, extend: Callable[[], Lock], progress: Callable[[str], None]
+) -> Lock:
+    """Return a lock with a profile; make and keep it if there is none for this lock and these packages.
+
+    Args:
+        folder: Directory of the locks.
+        lock: A lock without the profile.
+        profile: The profile.
+        extend: Returns the lock with the profile.
+        progress: Progress callback; receives one line of text.
+    """
+    key = inputs_digest({"lock": digest(lock), "profile": profile.id, "requirements": list(profile.requirements)})
+    short = key.removeprefix("sha256:")[:_DIGITS]
+    path = folder / f"{lock.environment}@{profile.id}@{short}" / "envbuilder.lock"
+    kept = _read(path)
+    if kept is not None:
+        progress(f"using the lock {path}")
+        return replace(kept, name=lock.name)
+    made = extend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, dump(made))
+    progress(f"wrote the lock {path}")
+    return made
 
 
 def keep_image(folder: Path, made: Lock) -> None:

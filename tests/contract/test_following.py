@@ -222,6 +222,8 @@ def test_a_port_of_a_command_without_network_is_forwarded_and_no_other(way: Way)
     with subprocess.Popen(command, env=way.environ, cwd="/", stdin=subprocess.DEVNULL) as process:
         try:
             assert _answer(port) == b"answer\n"
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", 7008))
         finally:
             process.terminate()
 

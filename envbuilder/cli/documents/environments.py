@@ -11,6 +11,7 @@ from envbuilder.catalog.cuda import Coverage, Linkage
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PublicationState, PythonProvider
 from envbuilder.catalog.evidence import Grade
 from envbuilder.catalog.verdicts import Aspect, Fit, Rule
+from envbuilder.lock.container_settings import ContainerSettings
 
 
 class Buildable(TypedDict):
@@ -61,8 +62,8 @@ class ListedEnvironment(TypedDict):
     proven: Grade
     unproven: list[Unproven]
     buildable: Buildable
-    catalog: TeamCatalog | None
     bases: list[str]
+    catalog: TeamCatalog | None
 
 
 class EnvironmentList(TypedDict):
@@ -328,7 +329,6 @@ class ShownEnvironment(TypedDict):
     schema: Literal[1]
     id: str
     summary: str
-    catalog: TeamCatalog | None
     tensorflow: ShownTensorflow
     cuda: ShownCuda | None
     cutoff: str
@@ -341,6 +341,7 @@ class ShownEnvironment(TypedDict):
     evidence: list[ShownEvidence]
     unproven: list[Unproven]
     sources: list[str]
+    catalog: TeamCatalog | None
 
 
 class LockedBase(TypedDict):
@@ -358,6 +359,41 @@ class LockedCuda(TypedDict):
     version: str
     cudnn: str
     driver: str
+    require: str
+
+
+class LockedCatalog(TypedDict):
+    """The catalog of a team that the environment of a lock is from."""
+
+    name: str
+    commit: str | None
+    digest: str
+
+
+class SpecCatalog(TypedDict):
+    """A catalog that a spec is read with."""
+
+    name: str
+    commit: str | None
+
+
+class SpecValue(TypedDict):
+    """A value of a spec, with the file and the line that it is from."""
+
+    field: str
+    value: object
+    file: str
+    line: int
+
+
+class ShownSpec(TypedDict):
+    """`show SPEC`: the values of a spec and of those that it extends."""
+
+    schema: Literal[1]
+    spec: str
+    files: list[str]
+    catalogs: list[SpecCatalog]
+    values: list[SpecValue]
 
 
 class LockedArchive(TypedDict):
@@ -383,40 +419,6 @@ class LockedUser(TypedDict):
     gid: int
 
 
-class LockedCatalog(TypedDict):
-    """The catalog of a team that the environment of a lock comes from."""
-
-    name: str
-    commit: str | None
-    digest: str
-
-
-class NamedCatalog(TypedDict):
-    """A catalog that a spec was read with."""
-
-    name: str
-    commit: str | None
-
-
-class SpecValue(TypedDict):
-    """A value of a spec, and the file and line that it comes from."""
-
-    field: str
-    value: object
-    file: str
-    line: int
-
-
-class ShownSpec(TypedDict):
-    """`show SPEC`: the values of a spec and of those that it extends."""
-
-    schema: Literal[1]
-    spec: str
-    files: list[str]
-    catalogs: list[NamedCatalog]
-    values: list[SpecValue]
-
-
 class ShownLock(TypedDict):
     """`show LOCK`: the image that a lock describes."""
 
@@ -436,6 +438,7 @@ class ShownLock(TypedDict):
     os_packages: list[str]
     files: list[str]
     env: dict[str, str]
+    settings: ContainerSettings
     deviations: list[str]
     refused: list[str]
     created: str

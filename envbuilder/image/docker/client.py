@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,8 +35,12 @@ class Attachment:
         self._connection.sendall(piece)
 
     def end(self) -> None:
-        """Close standard input."""
-        self._connection.shutdown(socket.SHUT_WR)
+        """Close standard input; over TLS it stays open, since Python closes such a connection in both directions only.
+
+        Source: https://docs.python.org/3/library/ssl.html#ssl.SSLSocket.unwrap
+        """
+        if not isinstance(self._connection, ssl.SSLSocket):
+            self._connection.shutdown(socket.SHUT_WR)
 
 
 class DockerClient(docker.APIClient):

@@ -125,10 +125,10 @@ class ImageRunner:
             if chosen.read_only and request.keep:
                 raise UsageError(
                     f"changes of the image cannot be kept in {changes}: {chosen.read_only}",
-                    hint="use a directory of another file system, or omit --keep and write to a --mount",
+                    hint="use a directory of another file system: --keep DIR/, or ENVBUILDER_CACHE",
                 )
             if chosen.read_only:
-                self.progress(f"the image is read-only here, except for the home directory: {chosen.read_only}")
+                self.progress(f"the image is read-only, except for the home directory: {chosen.read_only}")
             tree = stack.enter_context(self._in_use(found))
             settings = settings_of(found.config.content)
             task = self._with_gpus(followed(request, settings, tree, changes, chosen), request)

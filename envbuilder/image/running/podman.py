@@ -106,7 +106,7 @@ class PodmanRunner:
             Path(folder).chmod(0o755)
             mounts = (*request.mounts, *written(request.files, Path(folder)))
             volumes = (*_volumes(mounts, ":ro"), *_volumes(request.shared, ""))
-            given = (*_options(request), *_streams(console), *volumes)
+            given = (*_options(request), *_streams(console), *volumes, *_home(request, Path(folder)))
             options = ("--rm", "--name", name, "--pull", "never", "--entrypoint", "", *given)
             arguments = ("run", *options, self.ids[request.image], *request.command)
             return self.program.call(
@@ -154,6 +154,18 @@ def _user(request: RunRequest) -> Iterator[str]:
         yield from ("--user", f"{caller.uid}:{caller.gid}")
     elif request.user:
         yield from ("--user", request.user)
+
+
+def _home(request: RunRequest, folder: Path) -> Iterator[str]:
+    """Yield the options for the home directory of a user whom the image does not know.
+
+    podman would use the working directory, which is that of a mount.
+    """
+    caller = request.caller
+    if caller and caller.uid and "HOME" not in dict(request.env):
+        place, home = folder / "home", f"/home/{caller.name or caller.uid}"
+        place.mkdir()
+        yield from ("--env", f"HOME={home}", "--volume", f"{place}:{home}")
 
 
 def _streams(console: Console | None) -> Iterator[str]:

@@ -52,7 +52,8 @@ def raw() -> Iterator[None]:
         tty.setraw(INPUT)
         yield
     finally:
-        termios.tcsetattr(INPUT, termios.TCSADRAIN, before)
+        with suppress(termios.error):  # the terminal was closed
+            termios.tcsetattr(INPUT, termios.TCSADRAIN, before)
 
 
 @contextmanager
@@ -90,17 +91,14 @@ def connect(master: int) -> None:
 def _copy(source: int, target: int) -> bool:
     """Copy what can be read now; return False at the end."""
     try:
-        piece = os.read(source, _PIECE)
+        piece = rest = os.read(source, _PIECE)
+        while rest:
+            rest = rest[os.write(target, rest) :]
     except OSError as error:
-        if error.errno == errno.EIO:  # The last process that had the terminal open has ended.
+        if error.errno == errno.EIO:  # The terminal was closed, or the last process that had it open has ended.
             return False
         raise
-    while piece:
-        written = os.write(target, piece)
-        if written == len(piece):
-            return True
-        piece = piece[written:]
-    return False
+    return bool(piece)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
 from packaging.version import Version
@@ -14,7 +15,8 @@ from envbuilder.lock.closures import Chosen
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.lockfile import digest, dump, load
-from envbuilder.lock.profiles import chosen_profiles, with_profiles
+from envbuilder.lock.obtain import obtain_with_profile
+from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, with_profiles
 from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.staleness import staleness
 from tests.fakes.catalogs import small_catalog
@@ -140,3 +142,19 @@ def test_a_lock_is_out_of_date_when_the_profiles_of_its_spec_or_their_packages_c
     moved = replace(jupyter, packages=(replace(jupyter.packages[0], requirements=("ipykernel<6",)),))
     [change] = staleness(replace(CATALOG, profiles=(moved, tensorboard)), SPEC, existing)
     assert str(change) == "~ profiles.jupyter ipykernel, jupyterlab -> ipykernel<6"
+
+
+def test_a_lock_with_a_profile_is_kept_for_the_same_lock_and_the_same_packages(tmp_path: Path) -> None:
+    before, asked, told = made(PLAIN), resolver(), list[str]()
+
+    def obtain(lock: Lock, profile: ChosenProfile) -> Lock:
+        return obtain_with_profile(tmp_path, lock, profile, lambda: extended(lock, asked), told.append)
+
+    [jupyter] = JUPYTER
+    first = obtain(before, jupyter)
+    assert obtain(replace(before, name="vision"), jupyter) == replace(first, name="vision")
+    assert len(asked.asked) == 1
+    obtain(before, replace(jupyter, requirements=("ipykernel",)))
+    obtain(replace(before, epoch=before.epoch + 1), jupyter)
+    assert len(asked.asked) == 3
+    assert [line.split()[0] for line in told] == ["wrote", "using", "wrote", "wrote"]
