@@ -39,7 +39,7 @@ class Unproven(TypedDict):
 
 
 class TeamCatalog(TypedDict):
-    """The catalog of a team that has an environment; `address` and `commit` are null for a directory without git."""
+    """The catalog of a team that has an environment; `address` and `commit` are null for a directory."""
 
     name: str
     directory: str

@@ -17,10 +17,9 @@ class FieldChange(TypedDict):
     new: str | None
 
 
-class LockDocument(TypedDict):
-    """`lock`: the lock that was written."""
+class WrittenLock(TypedDict):
+    """A lock that was written."""
 
-    schema: Literal[1]
     lock: str
     digest: str
     manifest: str | None
@@ -30,6 +29,12 @@ class LockDocument(TypedDict):
     packages: int
     refused: list[str]
     deviations: list[str]
+
+
+class LockDocument(WrittenLock):
+    """`lock`: the lock that was written."""
+
+    schema: Literal[1]
     changes: list[FieldChange]
 
 
@@ -101,7 +106,6 @@ class Adoption(TypedDict):
     files: list[str]
     last_change: str | None
     clues: list[Clue]
-    own_files: dict[str, str]
     device: Device
     releases: list[str]
     environment: str | None
@@ -109,10 +113,11 @@ class Adoption(TypedDict):
     nearest: list[NearEnvironment]
     packages: list[str]
     source_builds: list[str]
+    own_files: dict[str, str]
     changes: list[PackageChange]
     unused: list[UnusedLine]
     spec: str | None
-    lock: LockDocument | None
+    lock: WrittenLock | None
 
 
 class PlannedLayer(TypedDict):

@@ -40,7 +40,7 @@ def test_the_origin_of_an_environment_is_told(envbuilder: CommandLine, team: Pat
     assert catalogs["tf-2.15-cpu"] is None
     assert catalogs[OWN]["name"] == "vision"
     assert catalogs[OWN]["directory"] == str(team)
-    assert "from the catalog vision" in envbuilder("show", OWN).stdout
+    assert "from the catalog vision" in " ".join(envbuilder("show", OWN).stdout.split())
     assert json.loads(envbuilder("show", OWN, "--json").stdout)["catalog"] == catalogs[OWN]
 
 
@@ -140,7 +140,7 @@ def test_the_values_of_a_spec_are_shown_with_their_origin(envbuilder: CommandLin
 def test_the_configuration_names_catalogs_relative_to_its_directory(envbuilder: CommandLine, team: Path) -> None:
     path = put(team.parent / "settings" / "config.toml", 'catalogs = ["../catalog"]\n')
     envbuilder.set("ENVBUILDER_CONFIG", str(path))
-    assert "from the catalog vision" in envbuilder("show", OWN).stdout
+    assert "from the catalog vision" in " ".join(envbuilder("show", OWN).stdout.split())
     put(path, '\ncatalogs = ["git+https://git.example/x@main"]\n')
     ended = envbuilder("list")
     assert ended.status == 2
