@@ -13,6 +13,8 @@ UNIT := tests/unit tests/interpreters tests/golden tests/repo tests/fuzz envbuil
 PARALLEL := --numprocesses auto --dist worksteal --durations 10
 # A file stays on one worker, with what it builds; files that use the engine stay on the same one.
 GROUPED := --numprocesses auto --maxprocesses 4 --dist loadgroup --durations 10
+# Only for tests that need no engine: images of gigabytes do not belong into memory.
+SCRATCH := TMPDIR=$$(.ci/scratch)
 # Bytecode is kept: every start of the command, and every worker, would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -48,13 +50,13 @@ demo: setup ## Build and validate ENV (default: tf-2.4-cuda11.0, see .ci/demo) w
 .PHONY: test
 test: engine ## All tests: unit, contract, golden, repo, and e2e with a real engine and real TensorFlow
 	.ci/test-tools
-	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=thorough $(UNIT)
+	$(SCRATCH) $(BIN)/pytest $(PARALLEL) --hypothesis-profile=thorough $(UNIT)
 	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest $(GROUPED) tests/contract tests/e2e
 
 .PHONY: unit
 unit: setup ## Unit, golden, repository tests and doctests, and the probe in every Python: no engine, no network
 	.ci/test-tools
-	$(BIN)/pytest $(PARALLEL) $(UNIT)
+	$(SCRATCH) $(BIN)/pytest $(PARALLEL) $(UNIT)
 
 .PHONY: unit-pythons
 unit-pythons: setup ## Unit tests that depend on the interpreter, with the oldest and the newest Python found here
@@ -110,7 +112,7 @@ row: setup ## Make and prove a row for a new release: RELEASE=tensorflow==2.22.0
 coverage: setup ## Lines and branches that tests without engine reach: per file, per district, in all
 	.ci/test-tools
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest $(PARALLEL) $(UNIT)
+	$(SCRATCH) $(BIN)/coverage run -m pytest $(PARALLEL) $(UNIT)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 	@for district in cli wiring cluster curation diagnostics image lock catalog oci core; do \

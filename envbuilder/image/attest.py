@@ -7,9 +7,6 @@ from datetime import UTC, datetime
 
 from envbuilder.core.json_fields import parsed
 from envbuilder.image.attestation.artifacts import attached
-from envbuilder.image.attestation.bill_of_materials import MEDIA_TYPE as BILL
-from envbuilder.image.attestation.bill_of_materials import PREDICATE as BILL_PREDICATE
-from envbuilder.image.attestation.bill_of_materials import bill_of_materials
 from envbuilder.image.attestation.provenance import MEDIA_TYPE as PROVENANCE
 from envbuilder.image.attestation.provenance import PREDICATE as PROVENANCE_PREDICATE
 from envbuilder.image.attestation.provenance import provenance, statement
@@ -36,10 +33,12 @@ class Statement:
 
 def attest(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> AssembledImage:
     """Return an image with its bill of materials (CycloneDX) and its provenance (in-toto) attached."""
+    from envbuilder.image.attestation.bill_of_materials import MEDIA_TYPE, bill_of_materials  # noqa: PLC0415  loads cyclonedx
+
     name, manifest = digest(lock), image.manifest.descriptor
     created = datetime.fromtimestamp(lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     documents = (
-        (BILL, "sbom.cdx.json", bill_of_materials(lock, name)),
+        (MEDIA_TYPE, "sbom.cdx.json", bill_of_materials(lock, name)),
         (PROVENANCE, "provenance.json", provenance(lock, name, manifest.digest, layer_format, str(VERSION))),
     )
     return replace(image, attached=attached(documents, manifest, created))
@@ -53,13 +52,15 @@ def statements(lock: Lock, manifest: str, layer_format: LayerFormat) -> tuple[St
         manifest: Digest of the manifest of the image.
         layer_format: Format of its layers.
     """
+    from envbuilder.image.attestation.bill_of_materials import PREDICATE, bill_of_materials  # noqa: PLC0415  loads cyclonedx
+
     name = digest(lock)
     bill = parsed(bill_of_materials(lock, name))
     return (
         Statement(
             title="bill of materials",
-            predicate_type=BILL_PREDICATE,
-            content=statement(lock.environment, manifest, BILL_PREDICATE, bill),
+            predicate_type=PREDICATE,
+            content=statement(lock.environment, manifest, PREDICATE, bill),
         ),
         Statement(
             title="provenance",

@@ -1,4 +1,4 @@
-"""The catalog's own figures: loading and cross-checking all rows, and the audit of the largest wheel."""
+"""Figures of the catalog: loading and checking all rows, starting commands, and the audit of the largest wheel."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from envbuilder.core.http.web import Web
 from envbuilder.core.uv import Uv
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.uv_index import UvIndex
-from tools.bench.measuring import Figures
+from tools.bench.measuring import Figures, run
 
 ROOT = Path(__file__).parents[2]
 ENVBUILDER = str(Path(sys.executable).parent / "envbuilder")
 UV = Path(sys.executable).parent / "uv"
 LARGEST = ("tensorflow", "2.20.0", "cp313")
 LOADS = 10
+STARTS = 5
+STARTED = (("--help",), ("list",), ("validate", "--schema"), ("build", "--help"))
 
 
 def measure_catalog(figures: Figures, work: Path) -> None:
@@ -29,6 +31,8 @@ def measure_catalog(figures: Figures, work: Path) -> None:
     rows = len(load_catalog(matrices).environments)
     figures.count("rows in the catalog", rows)
     figures.time(f"load and cross-check the catalog, {LOADS} times", lambda: _load(matrices))
+    for words in STARTED:
+        figures.count(f"processor milliseconds of `envbuilder {' '.join(words)}`", _started(words))
     index = UvIndex(uv=Uv(program=UV, cache=work / "uv", environ=dict(os.environ)))
     package, version, tag = LARGEST
     file = next(each for each in index.files(package, version) if f"-{tag}-" in each.file and "x86_64" in each.file)
@@ -43,6 +47,17 @@ def measure_catalog(figures: Figures, work: Path) -> None:
 def _load(matrices: Path) -> None:
     for _ in range(LOADS):
         load_catalog(matrices)
+
+
+def _started(words: tuple[str, ...]) -> int:
+    """Return the least processor time of some starts: other programs on the machine make them slower, never faster."""
+    used = []
+    for _ in range(STARTS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run([sys.executable, "-m", "envbuilder", *words], os.environ)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return round(min(used) * 1000)
 
 
 def _audit(wheel: Path) -> None:

@@ -1,11 +1,70 @@
-"""Facts of a machine as a node of a cluster: directories, user namespaces, network, clock, scheduler."""
+"""Facts of a machine: interpreter, resources, and as a node of a cluster directories, namespaces, network, clock."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from envbuilder.core.field_rules import At
 from envbuilder.core.observation import NOT_ASKED, Fact
+from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.hardware import Measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpreter:
+    """The interpreter.
+
+    Attributes:
+        version: Three numbers.
+        implementation: `CPython`.
+        executable: Its path.
+        prefix: Root of its environment.
+        glibc: The C library in use; None when it is not glibc.
+        platform: Operating system in one line.
+        machine: Such as `x86_64`.
+        uid: User that it ran as.
+        ld_library_path: As the process got it.
+        encoding: Preferred encoding of text.
+    """
+
+    version: Release
+    implementation: str
+    executable: str
+    prefix: str
+    glibc: Release | None
+    platform: str
+    machine: str
+    uid: int
+    ld_library_path: str
+    encoding: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The resources that the machine gives to the process.
+
+    Attributes:
+        cpu: Model name; may be empty.
+        avx: Whether the processor has AVX; None if unknown.
+        avx2: Likewise.
+        fma: Likewise.
+        memory: Bytes; None when unknown.
+        memory_limit: Bytes that the control group allows; None without limit.
+        shm: Bytes of /dev/shm; None without it.
+        kernel: Release of the kernel.
+        avx512f: Whether the processor has the first part of AVX-512; None if unknown.
+    """
+
+    cpu: Annotated[str, At("cpu", "model")]
+    avx: Annotated[bool | None, At("cpu", "avx")]
+    avx2: Annotated[bool | None, At("cpu", "avx2")]
+    fma: Annotated[bool | None, At("cpu", "fma")]
+    memory: Annotated[int | None, At("memory", "total")]
+    memory_limit: Annotated[int | None, At("memory", "limit")]
+    shm: int | None
+    kernel: str
+    avx512f: Annotated[bool | None, At("cpu", "avx512f")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

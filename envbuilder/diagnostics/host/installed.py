@@ -10,8 +10,9 @@ from pathlib import PurePosixPath
 from packaging.version import InvalidVersion, Version
 
 from envbuilder.core.versions import Release, release_of
-from envbuilder.diagnostics.facts.facts import Facts, Imported, Interpreter, Seen, known
+from envbuilder.diagnostics.facts.facts import Facts, Imported, Seen, known
 from envbuilder.diagnostics.facts.host import CudaFile, Distribution, SoftwareFacts
+from envbuilder.diagnostics.facts.node import Interpreter
 from envbuilder.diagnostics.host.examination import InstalledLibrary, Origin
 
 TENSORFLOW, KERAS = "tensorflow", "keras"

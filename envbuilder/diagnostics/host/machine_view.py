@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.facts.facts import DriverInterface, Facts, Interpreter, Loader, Machine, Seen, known
+from envbuilder.diagnostics.facts.facts import DriverInterface, Facts, Loader, Seen, known
 from envbuilder.diagnostics.facts.hardware import Nvml, NvmlGpu
 from envbuilder.diagnostics.facts.host import BusGpu, DeviceNode, HostFacts
+from envbuilder.diagnostics.facts.node import Interpreter, Machine
 from envbuilder.diagnostics.host.environment import HostEnvironment
 
 _FOR_OTHERS = frozenset({"vfio-pci", "pci-stub"})

@@ -12,16 +12,14 @@ from envbuilder.diagnostics.facts.facts import (
     Fact,
     Facts,
     Gpu,
-    Interpreter,
     Library,
     LibraryLoad,
     Loader,
-    Machine,
     Seen,
 )
 from envbuilder.diagnostics.facts.hardware import GpuBytes, Nvml, NvmlGpu
 from envbuilder.diagnostics.facts.host import BusGpu, DeviceNode, Disk, GpuModules, HostFacts, Wsl
-from envbuilder.diagnostics.facts.node import Directory, NodeDirectory
+from envbuilder.diagnostics.facts.node import Directory, Interpreter, Machine, NodeDirectory
 from envbuilder.diagnostics.host.environment import (
     EngineAnswers,
     EngineSilent,
