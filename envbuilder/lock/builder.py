@@ -36,6 +36,7 @@ class Ingredients:
         refusals: Preferred bases that were unavailable, in order of preference.
         packages: Python distributions, grouped.
         os_packages: OS packages on top of the base.
+        build_os_packages: Further ones of the stage that builds own packages.
         tools: Programs that the build uses.
     """
 
@@ -43,6 +44,7 @@ class Ingredients:
     refusals: tuple[Refused, ...]
     packages: tuple[PackagePin, ...]
     os_packages: tuple[OsPackagePin, ...]
+    build_os_packages: tuple[OsPackagePin, ...] = ()
     tools: tuple[ToolPin, ...]
 
 
@@ -60,6 +62,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         cuda=_cuda(catalog, row, located, requires=spec.require_driver),
         packages=ingredients.packages,
         os_packages=ingredients.os_packages,
+        build_os_packages=ingredients.build_os_packages,
         tools=ingredients.tools,
         env=spec.env,
         settings=spec.settings,

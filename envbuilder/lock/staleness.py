@@ -10,7 +10,7 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.selection import select
 from envbuilder.lock.diff import Change, changed_inputs
 from envbuilder.lock.inputs import UPGRADED, inputs
-from envbuilder.lock.lock import Lock, PackageGroup
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec_values import Spec
@@ -42,7 +42,7 @@ def as_shipped(catalog: Catalog, spec: Spec, existing: Lock, shipped: ShippedClo
     closure = shipped.find(row.id, row_request(row, choice)) if choice else None
     if closure is None:
         return True
-    locked = {(pin.name, pin.sha256) for pin in existing.packages if pin.group is not PackageGroup.BUILD}
+    locked = {(pin.name, pin.sha256) for pin in existing.packages if pin.group.is_installed}
     return locked == {(each.name, each.sha256) for each in closure.packages}
 
 

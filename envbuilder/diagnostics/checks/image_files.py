@@ -148,7 +148,7 @@ def privileged_programs_packaged(expectation: ContentExpectation, content: Image
 def one_owner_per_file(expectation: ContentExpectation, content: ImageContent) -> Outcome:
     """Check that no own package replaces code of the environment, or lists metadata of another distribution."""
     own = {pin.name for pin in expectation.lock.packages if pin.group is PackageGroup.OWN}
-    known = {pin.name for pin in expectation.lock.packages if pin.group is not PackageGroup.BUILD}
+    known = {pin.name for pin in expectation.lock.packages if pin.group.is_installed}
     found: dict[str, dict[str, str]] = defaultdict(dict)
     wrong = []
     for site, name, path, digest in _records(content):

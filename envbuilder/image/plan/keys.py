@@ -100,7 +100,8 @@ def _own(plan: Plan, layer: Layer) -> dict[str, object]:
     allow = [path for path in plan.lock.allow if path.startswith(f"/{VENV}/")]
     allowed = {"allow": allow} if allow else {}
     files = {"files": _files(layer.packages), "compiled_from": WORTH_COMPILING}
-    return _compiler(plan.lock) | _BYTECODE | files | _tools(plan, layer.packages) | allowed
+    tools = _build_stage(plan) if layer.builds_from_source and plan.own_build_tools else _tools(plan, layer.packages)
+    return _compiler(plan.lock) | _BYTECODE | files | tools | allowed
 
 
 def _own_files(plan: Plan, layer: Layer) -> dict[str, object]:
@@ -140,6 +141,12 @@ def _compiler(lock: Lock) -> dict[str, object]:
     if lock.python.provider is PythonProvider.ARCHIVE:
         return series | {"python": lock.python.sha256}
     return series | _os(lock)
+
+
+def _build_stage(plan: Plan) -> dict[str, object]:
+    """Return what own packages are built with: everything below them in the image, and the build stage on top."""
+    stage = _compiler(plan.lock.build_stage) | _os(plan.lock.build_stage)
+    return {"tools": _files(plan.own_build_tools), "builder": stage, "environment": _files(plan.lock.below_own)}
 
 
 def _tools(plan: Plan, pins: Iterable[PackagePin]) -> dict[str, object]:

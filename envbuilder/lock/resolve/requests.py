@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.core.names import requirement_name
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.lock.resolve.resolver import Resolution
@@ -60,8 +61,28 @@ def build_request(shared: Resolution) -> Resolution:
     )
 
 
-def grouped(
-    row: Environment, choice: BaseChoice, shared: Iterable[Chosen], complete: Iterable[Chosen], build: Iterable[Chosen]
+def own_build_request(shared: Resolution, spec: Spec, installed: Iterable[Chosen]) -> Resolution:
+    """Return the request for the build dependencies of own packages; keep versions of the image wherever possible.
+
+    So a package is compiled against the version of a library, such as numpy, that it is imported with.
+    """
+    tools = {requirement_name(each): each for each in (*BUILD_TOOLS, *spec.build_requires)}
+    return replace(
+        build_request(shared),
+        requirements=tuple(sorted({*tools.values(), *spec.build_requires})),
+        constraints=_BUILD_CONSTRAINTS if tools["setuptools"] == "setuptools" else (),
+        cutoff=max(spec.cutoff or shared.cutoff, BUILD_TOOLS_CUTOFF),
+        preferred=tuple(f"{each.name}=={each.version}" for each in installed if each.name not in BUILD_TOOLS),
+    )
+
+
+def grouped(  # noqa: PLR0913  each is one group of distributions, or decides about them
+    row: Environment,
+    choice: BaseChoice,
+    shared: Iterable[Chosen],
+    complete: Iterable[Chosen],
+    build: Iterable[Chosen],
+    own_build: Iterable[Chosen] = (),
 ) -> tuple[PackagePin, ...]:
     """Assign every distribution to a layer.
 
@@ -85,6 +106,7 @@ def grouped(
 
     pins = [_pin(chosen, group(chosen)) for chosen in complete]
     pins += [_pin(chosen, PackageGroup.BUILD) for chosen in build]
+    pins += [_pin(chosen, PackageGroup.OWN_BUILD) for chosen in own_build]
     order = list(PackageGroup)
     return tuple(sorted(pins, key=lambda pin: (order.index(pin.group), pin.name)))
 
