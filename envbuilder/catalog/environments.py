@@ -1,4 +1,4 @@
-"""Environments of the catalog, their bases, and their evidence."""
+"""Environments of the catalog, their bases and evidence, and the profiles that specs add to them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,22 @@ from packaging.version import Version
 from envbuilder.catalog.archives import ArchiveFacts, VendorArchive
 from envbuilder.catalog.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
+from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.keras import KerasFacts
 from envbuilder.catalog.sources import Advisory, SourceList
-from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.catalog.teams import TeamCatalog
 from envbuilder.core.field_rules import At, Named, NotEmpty, Omitted, Parsed, Sorted, When
-from envbuilder.core.field_types import DistributionName, OptionalDigest, OsPackage, Sha256, TaggedImage, WheelVersion
+from envbuilder.core.field_types import (
+    DistributionName,
+    OptionalDigest,
+    OsPackage,
+    RowId,
+    Sha256,
+    TaggedImage,
+    VersionRange,
+    WheelVersion,
+    within,
+)
 from envbuilder.core.names import requirement
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
@@ -337,6 +348,45 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilePackages:
+    """The packages of a profile for some releases of TensorFlow.
+
+    Attributes:
+        tensorflow: Releases of TensorFlow.
+        requirements: PEP 508 requirements without markers, sorted.
+    """
+
+    tensorflow: VersionRange
+    requirements: Annotated[tuple[Annotated[str, Parsed(requirement)], ...], NotEmpty(), Sorted()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Tools that can be added to an environment.
+
+    Attributes:
+        id: The name that users type, such as `jupyter`.
+        summary: One line about its content.
+        port: TCP port that its server listens on by default.
+        packages: The first entry that covers a release of TensorFlow holds.
+        extensions: Ids of extensions that editors use it with, sorted.
+        sources: Where this is documented or measured.
+    """
+
+    id: RowId
+    summary: str
+    port: Annotated[int, within(1024, 65535, "ports below belong to the system")]
+    packages: Annotated[tuple[ProfilePackages, ...], NotEmpty()]
+    extensions: Annotated[tuple[str, ...], Sorted()] = ()
+    sources: SourceList
+
+    def requirements(self, tensorflow: Version) -> tuple[str, ...]:
+        """Return its requirements beside a release of TensorFlow; empty if it does not support that release."""
+        found = (each.requirements for each in self.packages if tensorflow in each.tensorflow)
+        return next(found, ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
     """All matrices, loaded and checked against each other.
 
@@ -349,6 +399,8 @@ class Catalog:
         archives: Vendor archives of CUDA libraries, and their publishers.
         keras: Compatibility of standalone Keras with TensorFlow.
         vendor_builds: NVIDIA's own builds, ascending by TensorFlow.
+        profiles: Tools that specs add to environments, in file order.
+        teams: Catalogs of teams that some of the environments come from, in order of precedence, highest last.
     """
 
     environments: tuple[Environment, ...]
@@ -359,6 +411,12 @@ class Catalog:
     archives: ArchiveFacts = field(default_factory=ArchiveFacts)
     keras: KerasFacts = field(default_factory=KerasFacts)
     vendor_builds: tuple[VendorBuild, ...] = ()
+    profiles: tuple[Profile, ...] = ()
+    teams: tuple[TeamCatalog, ...] = ()
+
+    def origin(self, name: str) -> TeamCatalog | None:
+        """Return the catalog of a team that defines an environment; None for one of envbuilder."""
+        return next((team for team in reversed(self.teams) if name in team.environments), None)
 
     def environment(self, name: str) -> Environment | None:
         """Return the environment with this id; None if there is none."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from envbuilder.catalog.compatibility import judge_stack
-from envbuilder.catalog.coverage import Architecture, architectures
 from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.gpus import Architecture
 from envbuilder.catalog.machine import Host, HostGpu, gpu_asked
 from envbuilder.catalog.verdicts import Compatibility, Fit, Rule, Stack
 from envbuilder.core.versions import Release
@@ -143,7 +143,7 @@ def node_requirements(
     Raises:
         UsageError: A product is unknown.
     """
-    known = architectures(facts) if stack.need is not None else ()
+    known = facts.architectures if stack.need is not None else ()
     releases = _boundaries(facts)
     gpus = tuple(gpu for each in known if (gpu := _gpu(facts, stack, each, "", (releases, accepted))))
     named = [(_architecture(facts, product), product) for product in sorted(set(products)) if known]
@@ -287,7 +287,7 @@ def _boundaries(facts: CudaFacts) -> tuple[Release, ...]:
 
 def _architecture(facts: CudaFacts, product: str) -> Architecture:
     capability = gpu_asked(facts, product).capability
-    return next(each for each in architectures(facts) if each.capability == capability)
+    return next(each for each in facts.architectures if each.capability == capability)
 
 
 def _needs_avx(facts: CudaFacts, stack: Stack) -> bool:

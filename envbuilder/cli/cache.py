@@ -1,4 +1,4 @@
-"""`envbuilder cache list|prune|verify`."""
+"""`envbuilder cache list|prune|remove|verify`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import click
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json, table
 from envbuilder.cli.output.streams import visible
-from envbuilder.core.cache_directories import STORE, bytes_of
+from envbuilder.core.cache_directories import KEPT, STORE, bytes_of
 from envbuilder.core.units import size
 from envbuilder.image.cache_usage import prune, room_usage, usage
 from envbuilder.image.layers.records import Records
+from envbuilder.image.running.changes import kept_in, remove_kept
 from envbuilder.image.verify_cache import CacheState, verify_cache
 from envbuilder.oci.store import Store
 
@@ -28,6 +29,7 @@ def list_command(*, as_json: bool) -> None:
     cache, store = here.cache, Store(folder=here.room(STORE))
     found = usage(store, Records(store=store))
     rooms = room_usage(cache)
+    changes = [(kept, bytes_of(kept.folder)) for kept in kept_in(cache / KEPT)]
     total = bytes_of(cache)
     if as_json:
         print_json(
@@ -44,6 +46,10 @@ def list_command(*, as_json: bool) -> None:
                     }
                     for kept, whole, own in found.images
                 ],
+                "kept_changes": [
+                    {"name": kept.folder.name, "image": kept.image, "manifest": kept.digest, "bytes": used}
+                    for kept, used in changes
+                ],
                 "layer_bytes": found.layers,
                 "loose_layer_bytes": found.loose,
                 "download_bytes": found.files,
@@ -59,6 +65,10 @@ def list_command(*, as_json: bool) -> None:
     ]
     if rows:
         click.echo(table(("SIZE".rjust(8), "OWN".rjust(8), "DIGEST", "IMAGE"), rows))
+        click.echo("")
+    if changes:
+        kept_rows = [(size(used).rjust(8), kept.folder.name, kept.image) for kept, used in changes]
+        click.echo(table(("SIZE".rjust(8), "CHANGES", "OF IMAGE"), kept_rows))
         click.echo("")
     parts = [
         (size(found.layers), "store", "layers of images"),
@@ -92,6 +102,14 @@ def prune_command(*, everything: bool, as_json: bool) -> None:
     click.echo(f"freed {size(done.freed)}")
     if done.in_use:
         click.echo(f"kept, in use by other commands:  {', '.join(done.in_use)}")
+
+
+@command.command("remove")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+def remove_command(names: tuple[str, ...]) -> None:
+    """Remove changes of images that `envbuilder run --keep NAME` keeps."""
+    here = command_settings()
+    click.echo(f"freed {size(sum(remove_kept(here.cache / KEPT, name) for name in names))}")
 
 
 @command.command("verify")

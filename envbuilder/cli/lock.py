@@ -9,11 +9,10 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.lock_image_digests import with_image
 from envbuilder.cli.options import cache_from_option, grouped, host_builds_option, source_options
-from envbuilder.cli.output.lock_changes import change_document, print_changes
+from envbuilder.cli.output.lock_changes import change_document, lock_document, print_changes
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.files import write_text
@@ -27,6 +26,7 @@ from envbuilder.lock.staleness import out_of_date, staleness
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.locks import locked
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.spec_catalogs import catalog_of_spec
 from envbuilder.wiring.trust import tell_spec
 from envbuilder.wiring.unpinned import unpinned_lock
 
@@ -88,8 +88,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     does not pin and cannot be built. It never replaces a complete lock.
     """
     here = command_settings()
-    catalog = load_catalog(here.matrices)
-    spec = with_sources(load_spec(file), replace(sources, layer_caches=cache_from))
+    catalog = catalog_of_spec(here, file, notice)
+    spec = with_sources(load_spec(file, catalog), replace(sources, layer_caches=cache_from))
     target = output or file.with_suffix(".lock")
     if only_check:
         if upgrade:
@@ -139,21 +139,8 @@ def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: b
 def _tell(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> None:
     changes = compare(before, made) if before else ()
     if as_json:
-        print_json(
-            {
-                "schema": 1,
-                "lock": str(target),
-                "digest": digest(made),
-                "manifest": made.image.manifest if made.image else None,
-                "base": made.base.id,
-                "unpinned": list(made.unpinned),
-                "python": str(made.python.version),
-                "packages": len(made.packages),
-                "refused": list(made.refused),
-                "deviations": list(made.differences),
-                "changes": [change_document(change) for change in changes],
-            }
-        )
+        document = [change_document(change) for change in changes]
+        print_json({"schema": 1, **lock_document(target, made), "changes": document})
         return
     click.echo(f"wrote {target}: {len(made.packages)} packages on {made.base.id}, {digest(made)[:19]}")
     if made.image:

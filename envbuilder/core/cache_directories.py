@@ -22,6 +22,9 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.file_locks import hold, hold_now, open_lock
 
 STORE = "store"
+KEPT = "kept"
+KEPT_MARKER = "image.json"
+"""File that states the image of the changes in a directory."""
 _LOCKS = ".in-use"
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _HEX = "[0-9a-f]{64}"
@@ -40,7 +43,7 @@ class Room:
             cache are kept.
         remade: Whether its content can be made again, so that `cache prune` removes it without `--all`.
         marker: File that each directory in it contains; empty for none. Names that begin with a dot need none.
-        kept: Whether even `cache prune --all` keeps it, because it serves security; the files are small.
+        kept: Whether even `cache prune --all` keeps it: because it serves security, or because it is work of the user.
         leftovers: Pattern of the names of files of killed processes; None if they have no distinctive names.
     """
 
@@ -73,8 +76,22 @@ ROOMS = (
         marker="current",
         leftovers=re.compile(r"\..+"),
     ),
+    Room(
+        name="catalogs",
+        holds="catalogs of teams",
+        entries=re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})(?:-[0-9a-f]{12})?|\.fetch-.+"),
+        remade=True,
+        leftovers=re.compile(r"\.fetch-.+"),
+    ),
     Room(name="fan-out", holds="results of incomplete calls with --on", entries=re.compile(_HEX)),
     Room(name="files", holds="interpreter archives and tools", entries=re.compile(_HEX)),
+    Room(
+        name=KEPT,
+        holds="changes of images (run --keep)",
+        entries=re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*"),
+        marker=KEPT_MARKER,
+        kept=True,
+    ),
     Room(name="locks", holds="locks of environments", entries=re.compile(r".+"), marker="envbuilder.lock"),
     Room(name="logs", holds="logs of builds", entries=re.compile(r".+-\d{8}T\d{6}Z\.log")),
     Room(name="pythons", holds="interpreters of uv", entries=re.compile(r"cpython-.+|\.(?:lock|temp|gitignore|cache)")),

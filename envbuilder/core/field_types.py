@@ -83,6 +83,7 @@ def _tagged_image(text: str) -> str:
 AllowedPath: TypeAlias = Annotated[str, Parsed(allowable)]
 ArchiveMember: TypeAlias = Annotated[str, Parsed(names.archive_member)]
 DebianFile: TypeAlias = Annotated[str, Parsed(names.debian_file)]
+Commit: TypeAlias = Annotated[str, _or_empty(names.commit)]
 DebianName: TypeAlias = Annotated[str, Parsed(names.debian_name)]
 DebianSuite: TypeAlias = Annotated[str, Parsed(names.debian_suite)]
 Digest: TypeAlias = Annotated[str, Parsed(sha256_digest)]

@@ -60,6 +60,9 @@ row_id = _grammar(
 )
 """Check the id of an environment or a base; it is also one part of the name of an image."""
 
+commit = _grammar(r"[0-9a-f]{40}|[0-9a-f]{64}", "the full hash of a commit")
+"""Check the hash of a git commit, by SHA-1 or SHA-256."""
+
 layer_id = _grammar(_ID, "the id of a layer")
 """Check the id of a layer, such as `cuda.nvidia-cudnn-cu11`."""
 

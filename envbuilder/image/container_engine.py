@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import BuildEvent, BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult
 from envbuilder.oci.images import AssembledImage
-from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.oci.runtime.command import Console, RunRequest, RunResult
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult
 
@@ -120,12 +120,12 @@ class ContainerEngine(Protocol):
         """Run a command in a new container, and remove the container in any case."""
         ...
 
-    def follow(self, request: RunRequest, output: Output) -> int:
-        """Run a command in a new container without time limit, and pass on its output as it is written.
+    def follow(self, request: RunRequest, console: Console) -> int:
+        """Run a command in a new container without time limit, connected to standard streams.
 
         Args:
             request: Command to run; its `timeout` and `copy_out` are ignored.
-            output: Receives the output.
+            console: The standard streams.
 
         Returns:
             Its exit status; 127 and 126 if it cannot be started, as in a shell.

@@ -9,13 +9,13 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import HOOK, VARIABLE, MemoryPolicy
 from envbuilder.image.embedded_lock import ImageEngine, lock_inside, no_hook
 from envbuilder.image.plan.layers import LABEL_MEMORY
-from envbuilder.oci.runtime.command import Output, RunRequest
+from envbuilder.oci.runtime.command import Console, RunRequest
 
 
 class FollowingEngine(ImageEngine, Protocol):
     """The part of a container engine that running a command needs."""
 
-    def follow(self, request: RunRequest, output: Output) -> int:
+    def follow(self, request: RunRequest, console: Console) -> int:
         """Run a command in a new container to its end; return its exit status."""
         ...
 

@@ -15,7 +15,8 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.lock.inputs import inputs
 from envbuilder.lock.locations import Located, Refused
-from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
+from envbuilder.lock.lock import CatalogPin, CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
+from envbuilder.lock.profiles import ChosenProfile, profile_inputs
 from envbuilder.lock.spec_values import Spec
 
 _ASYNC_SINCE = Version("2.6")
@@ -35,6 +36,7 @@ class Ingredients:
         located: Base and interpreter.
         refusals: Preferred bases that were unavailable, in order of preference.
         packages: Python distributions, grouped.
+        profiles: Profiles whose tools are among them.
         os_packages: OS packages on top of the base.
         build_os_packages: Further ones of the stage that builds own packages.
         tools: Programs that the build uses.
@@ -43,6 +45,7 @@ class Ingredients:
     located: Located
     refusals: tuple[Refused, ...]
     packages: tuple[PackagePin, ...]
+    profiles: tuple[ChosenProfile, ...]
     os_packages: tuple[OsPackagePin, ...]
     build_os_packages: tuple[OsPackagePin, ...] = ()
     tools: tuple[ToolPin, ...]
@@ -54,6 +57,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
     choice = located.choice
     return Lock(
         environment=row.id,
+        catalog=_catalog_pin(catalog, row),
         summary=row.summary,
         framework=row.framework.package,
         framework_version=str(row.framework.version),
@@ -61,6 +65,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         python=located.python,
         cuda=_cuda(catalog, row, located, requires=spec.require_driver),
         packages=ingredients.packages,
+        profiles=spec.profiles,
         os_packages=ingredients.os_packages,
         build_os_packages=ingredients.build_os_packages,
         tools=ingredients.tools,
@@ -74,12 +79,19 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         ),
         refused=tuple(refusal.base for refusal in ingredients.refusals),
         sources=tuple(source.text for source in (*row.framework.sources, *row.sources)),
-        inputs=inputs(row, choice, spec, catalog.driver_floor(row, choice)),
+        inputs=inputs(
+            row, choice, spec, catalog.driver_floor(row, choice), profiles=profile_inputs(ingredients.profiles)
+        ),
         files=tuple(replace(file, source="") for file in spec.files),
         allow=spec.allow,
         name=spec.name,
         epoch=int(datetime(row.cutoff.year, row.cutoff.month, row.cutoff.day, tzinfo=UTC).timestamp()),
     )
+
+
+def _catalog_pin(catalog: Catalog, row: Environment) -> CatalogPin | None:
+    team = catalog.origin(row.id)
+    return CatalogPin(name=team.name, digest=team.digest, commit=team.place.commit) if team else None
 
 
 def refuse_policy(row: Environment, policy: MemoryPolicy) -> None:

@@ -17,7 +17,15 @@ from envbuilder.lock.closures import Chosen
 from envbuilder.lock.inputs import has_same_base
 from envbuilder.lock.locations import Located, Location, OsPackages, Refused
 from envbuilder.lock.lock import BasePin, Lock, PackageGroup, PackagePin, PythonPin, ToolPin
-from envbuilder.lock.resolve.requests import build_request, grouped, own_build_request, own_request, row_request
+from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, requirements_of, resolve_profiles
+from envbuilder.lock.resolve.requests import (
+    Resolved,
+    build_request,
+    layered,
+    own_build_request,
+    own_request,
+    row_request,
+)
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.resolve.tensorflow_distributions import tensorflows
@@ -106,12 +114,13 @@ def lock(
     if any(each.id == spec.name for each in catalog.environments):
         raise UsageError(f"`name: {spec.name}` is the id of an environment", hint="choose another `name:`")
     refuse_policy(row, spec.memory)
+    profiles = chosen_profiles(catalog, spec.profiles, row.framework.version)
     progress(f"looking for a base of {row.id}")
     located, refusals = choose(row, spec, lambda choice: _locate(choice, spec, sources))
     for refusal in refusals:
         progress(f"not available: {refusal}")
     progress(f"base {located.base.id}, Python {located.python.version}")
-    packages = _packages(row, spec, located, sources, progress)
+    packages = _packages(row, spec, profiles, located, sources, progress)
     os_packages = _os_packages(spec, located, sources, progress)
     has_stage = any(pin.group is PackageGroup.OWN_BUILD for pin in packages)
     if spec.has_build_stage and not has_stage:
@@ -126,6 +135,7 @@ def lock(
             located=replace(located, base=replace(located.base, missing=missing)),
             refusals=refusals,
             packages=packages,
+            profiles=profiles,
             os_packages=os_packages.pins,
             build_os_packages=building.pins,
             tools=sources.tools,
@@ -166,8 +176,13 @@ def _python(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> Pytho
             return sources.pythons.locate(choice.python, choice.system.glibc, spec.sources)
 
 
-def _packages(
-    row: Environment, spec: Spec, located: Located, sources: IngredientSources, progress: Callable[[str], None]
+def _packages(  # noqa: PLR0913  one parameter for each ingredient
+    row: Environment,
+    spec: Spec,
+    profiles: Sequence[ChosenProfile],
+    located: Located,
+    sources: IngredientSources,
+    progress: Callable[[str], None],
 ) -> tuple[PackagePin, ...]:
     request = row_request(row, located.choice)
     closure = sources.shipped.find(row.id, request)
@@ -179,26 +194,33 @@ def _packages(
         if name != row.framework.package:
             progress(f"{name} of `packages:` is {row.framework.package} {row.framework.version} of {row.id}")
     shared = closure.packages if closure else sources.packages.resolve(request)
-    complete = (
-        _known(sources.packages.resolve(own_request(row, request, spec, shared)), shared) if spec.packages else shared
-    )
-    own_sources = {each for each in complete if not each.is_wheel} - set(shared)
+    if profiles:
+        progress(f"resolving the tools of {' and '.join(spec.profiles)} as of {spec.cutoff or row.cutoff}")
+    dated = replace(request, cutoff=spec.cutoff or request.cutoff)
+    added = resolve_profiles(profiles, shared, dated, sources.packages)
+    below = (*shared, *added)
+    kept = replace(request, requirements=tuple(sorted({*request.requirements, *requirements_of(profiles)})))
+    complete = _known(sources.packages.resolve(own_request(row, kept, spec, below)), below) if spec.packages else below
+    own_sources = {each for each in complete if not each.is_wheel} - set(below)
     own_build: tuple[Chosen, ...] = ()
     if own_sources and spec.has_build_stage:
         progress(f"resolving what {', '.join(sorted(each.name for each in own_sources))} is built with")
         own_build = sources.packages.resolve(own_build_request(request, spec, complete))
         own_build = with_sizes(own_build, request.python, sources.sizes.sizes)
-    from_source = any(not chosen.is_wheel for chosen in (shared if own_build else complete))
+    from_source = any(not chosen.is_wheel for chosen in (below if own_build else complete))
     build = (closure.build if closure else ()) or (
         sources.packages.resolve(build_request(request)) if from_source else ()
     )
-    return grouped(
+    return layered(
         row,
         located.choice,
-        shared,
-        with_sizes(complete, request.python, sources.sizes.sizes),
-        with_sizes(build if from_source else (), request.python, sources.sizes.sizes),
-        own_build,
+        Resolved(
+            shared=shared,
+            added=added,
+            complete=with_sizes(complete, request.python, sources.sizes.sizes),
+            build=with_sizes(build if from_source else (), request.python, sources.sizes.sizes),
+            own_build=own_build,
+        ),
     )
 
 

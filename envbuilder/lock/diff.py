@@ -92,6 +92,7 @@ def _flat(lock: Lock) -> dict[str, str]:
         for file in lock.files
     }
     flat |= {f"allow.{path}": "allowed" for path in lock.allow}
+    flat |= {f"profiles.{profile}": "added" for profile in lock.profiles}
     flat |= {f"tools.{tool.name}": tool.version for tool in lock.tools}
     flat |= {
         f"packages.{pin.group.value}.{pin.name}": f"{pin.version} {shortened(pin.sha256)}" for pin in lock.packages

@@ -13,7 +13,12 @@ UPGRADED = "upgraded"
 
 
 def inputs(
-    row: Environment, choice: BaseChoice | None, spec: Spec, driver: Release | None
+    row: Environment,
+    choice: BaseChoice | None,
+    spec: Spec,
+    driver: Release | None,
+    *,
+    profiles: tuple[tuple[str, str], ...] = (),
 ) -> tuple[tuple[str, str], ...]:
     """Return every field of environment and spec that a lock depends on.
 
@@ -22,6 +27,7 @@ def inputs(
         choice: The base of the lock in its current form; None if the environment no longer has it.
         spec: The current spec.
         driver: Driver floor on this base, as the catalog derives it now; None without CUDA.
+        profiles: Fields of the spec's profiles, as the catalog has them now.
 
     Returns:
         `(field, value)`, sorted by field; empty values are left out.
@@ -46,6 +52,7 @@ def inputs(
         "spec.memory": str(spec.memory),
         "spec.require_driver": "true" if spec.require_driver else "",
         **{f"spec.files.{file.path}": _content(file) for file in spec.files},
+        **dict(profiles),
         **{f"spec.env.{name}": f'"{value}"' for name, value in spec.env},
         **{f"spec.{name}": value for name, value in spec.settings.described()},
     }

@@ -9,12 +9,15 @@ from typing import Annotated
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
-from envbuilder.core.field_rules import At, Entries, Parsed, Unique, When
+from envbuilder.core.digests import shortened
+from envbuilder.core.field_rules import At, Entries, Parsed, Sorted, Unique, When
 from envbuilder.core.field_types import (
     AllowedPath,
+    Commit,
     DebianFile,
     DebianName,
     DebianSuite,
+    Digest,
     DistributionFile,
     DistributionName,
     DistributionVersion,
@@ -45,13 +48,15 @@ LOCK_SCHEMA = 2
 class PackageGroup(StrEnum):
     """Layer of a Python distribution, in the order of the layers.
 
-    `build` and `own-build` are in no layer: they hold the build dependencies of source distributions. `own-build` is
-    for own packages of a spec with build tools or build requirements, and `build` for all others.
+    `profile` holds what the profiles add to the environment. `build` and `own-build` are in no layer: they hold the
+    build dependencies of source distributions. `own-build` is for own packages of a spec with build tools or build
+    requirements, and `build` for all others.
     """
 
     CUDA = "cuda"
     FRAMEWORK = "framework"
     PACKAGES = "packages"
+    PROFILE = "profile"
     OWN = "own"
     BUILD = "build"
     OWN_BUILD = "own-build"
@@ -200,6 +205,24 @@ class ToolPin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogPin:
+    """Catalog of a team that the environment of a lock comes from.
+
+    Attributes:
+        name: Its name.
+        digest: Digest of its files.
+        commit: Commit of its repository; empty for a directory.
+    """
+
+    name: RowId
+    digest: Digest
+    commit: Commit = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}, {f'commit {self.commit[:12]}' if self.commit else f'files {shortened(self.digest)}'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lock:
     """All pins of one image.
 
@@ -207,6 +230,7 @@ class Lock:
         name: Name of the image below `envbuilder/`, from the spec; empty for that of the environment. Not part of the
             lock's identity, and not in the image: the same pins are the same image under every name.
         environment: Id of the environment.
+        catalog: Catalog of a team that has this environment; None for that of envbuilder.
         summary: The environment's summary, for labels and comments.
         framework: Distribution name of TensorFlow.
         framework_version: Its version.
@@ -220,6 +244,7 @@ class Lock:
         os_packages: OS packages added to the base, sorted by name.
         build_os_packages: OS packages of the stage that builds own packages, on top of `os_packages`, sorted by name;
             in no layer.
+        profiles: Ids of the profiles whose tools are in the image, sorted.
         packages: Sorted by group, then name; one file per distribution and group.
         files: Own files, sorted by path.
         allow: As in the spec.
@@ -235,6 +260,7 @@ class Lock:
 
     name: ImageName = ""
     environment: RowId
+    catalog: CatalogPin | None = None
     summary: str
     framework: DistributionName
     framework_version: DistributionVersion
@@ -247,6 +273,7 @@ class Lock:
     settings: Annotated[ContainerSettings, At()] = UNSET
     os_packages: tuple[OsPackagePin, ...]
     build_os_packages: tuple[OsPackagePin, ...] = ()
+    profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
     files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()
     allow: tuple[AllowedPath, ...] = ()
@@ -297,8 +324,9 @@ class Lock:
 
     @property
     def below_own(self) -> tuple[PackagePin, ...]:
-        """Distributions of the layers below the own ones, with which own packages may be built."""
-        return tuple(pin for pin in self.packages if pin.group.is_installed and pin.group is not PackageGroup.OWN)
+        """Distributions of the environment itself, with which own packages may be built."""
+        added = {PackageGroup.PROFILE, PackageGroup.OWN}
+        return tuple(pin for pin in self.packages if pin.group.is_installed and pin.group not in added)
 
     @property
     def has_build_stage(self) -> bool:

@@ -32,7 +32,9 @@ _HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbui
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
+class LockDocument:
+    """Content of a lock."""
+
     schema: Annotated[int, exactly(LOCK_SCHEMA)]
     lock: Annotated[Lock, At()]
 
@@ -83,10 +85,10 @@ def load(text: str, file: str) -> Lock:
         problem = f"must be {LOCK_SCHEMA}: this is no lock, or one of another version"
         hint = "lock again with this envbuilder: `envbuilder lock`"
         raise InvalidInput((Fault(file=file, line=document.root.line, field="schema", problem=problem, hint=hint),))
-    return structured(_Document, document, file, check=_contradictions).lock
+    return structured(LockDocument, document, file, check=_contradictions).lock
 
 
-def _contradictions(document: _Document) -> Iterator[Mismatch]:
+def _contradictions(document: LockDocument) -> Iterator[Mismatch]:
     """Yield contradictions between fields of a lock that are valid by themselves."""
     lock = document.lock
     if problem := _base_problem(lock.base):

@@ -10,15 +10,19 @@ from typing import Protocol
 from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog
+from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.errors import InvalidInput, UsageError
 from envbuilder.core.files import write_text
 from envbuilder.lock.lock import Lock, ToolPin
 from envbuilder.lock.lockfile import digest, dump, read_lock
+from envbuilder.lock.profiles import ChosenProfile
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec import with_sources
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.lock.staleness import as_shipped, out_of_date, staleness
 from envbuilder.lock.targets import LockTarget, default_name
+
+_DIGITS = 12
 
 
 class Locker(Protocol):
@@ -60,15 +64,19 @@ def lock_of_file(
     return replace(there.lock, name=name), with_sources(spec, named).sources
 
 
-def refuse_unpinned(there: LockTarget) -> None:
+def refuse_unpinned(lock: Lock, name: str) -> None:
     """Raise UsageError if a lock does not pin everything.
+
+    Args:
+        lock: The lock.
+        name: What to call it, such as its path.
 
     Raises:
         UsageError: It cannot be built.
     """
-    if there.lock.unpinned:
+    if lock.unpinned:
         raise UsageError(
-            f"{there.path} cannot be built: it does not pin {'; '.join(there.lock.unpinned)}",
+            f"{name} cannot be built: it does not pin {'; '.join(lock.unpinned)}",
             hint="run `envbuilder lock` where these are available, for example with --registry-mirror HOST[:PORT]",
         )
 
@@ -113,7 +121,9 @@ class LockCache:
         return made
 
     def _path(self, spec: Spec) -> Path:
-        name = "@".join(filter(None, (spec.environment, str(spec.tensorflow or ""), spec.base)))
+        name = "@".join(
+            filter(None, (spec.environment, str(spec.tensorflow or ""), spec.base, "+".join(spec.profiles)))
+        )
         return self.folder / name / "envbuilder.lock"
 
     def _is_current(self, spec: Spec, kept: Lock) -> bool:
@@ -125,6 +135,32 @@ class LockCache:
             and not staleness(self.catalog, spec, kept)
             and as_shipped(self.catalog, spec, kept, self.shipped)
         )
+
+
+def obtain_with_profile(
+    folder: Path, lock: Lock, profile: ChosenProfile, extend: Callable[[], Lock], progress: Callable[[str], None]
+) -> Lock:
+    """Return a lock with a profile; make and keep it if there is none for this lock and these packages.
+
+    Args:
+        folder: Directory of the locks.
+        lock: A lock without the profile.
+        profile: The profile.
+        extend: Returns the lock with the profile.
+        progress: Progress callback; receives one line of text.
+    """
+    key = inputs_digest({"lock": digest(lock), "profile": profile.id, "requirements": list(profile.requirements)})
+    short = key.removeprefix("sha256:")[:_DIGITS]
+    path = folder / f"{lock.environment}@{profile.id}@{short}" / "envbuilder.lock"
+    kept = _read(path)
+    if kept is not None:
+        progress(f"using the lock {path}")
+        return replace(kept, name=lock.name)
+    made = extend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, dump(made))
+    progress(f"wrote the lock {path}")
+    return made
 
 
 def keep_image(folder: Path, made: Lock) -> None:

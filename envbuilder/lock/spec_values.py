@@ -9,8 +9,18 @@ from typing import Annotated, TypeAlias
 from packaging.version import Version
 
 from envbuilder.catalog.environments import BaseKind
+from envbuilder.catalog.references import CatalogReference, catalog_reference
 from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
-from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
+from envbuilder.core.field_types import (
+    AllowedPath,
+    DistributionName,
+    FileSize,
+    ImageName,
+    ImagePath,
+    RowId,
+    Sha256,
+    within,
+)
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
 from envbuilder.core.names import (
     LARGEST_ID,
@@ -118,12 +128,12 @@ class Sources:
         registry_mirror: Registry that serves the base images instead of the public ones, such as `localhost:5000`.
         mirror: Repository of a registry with files of locks, for those that their sources no longer have, such as
             `localhost:5000/team/tf`; empty for that of this host.
-        debian_mirrors: See `PackageArchives`.
-        debian_keyring: See there.
-        debian_allow_expired: See there.
-        ubuntu_mirrors: See there.
-        ubuntu_keyring: See there.
-        ubuntu_allow_expired: See there.
+        debian_mirrors: Addresses of Debian archives, asked in this order; empty for those of this host.
+        debian_keyring: File with the keys that sign them; empty for Debian's own. Never from a spec.
+        debian_allow_expired: Accept suites of Debian whose Release file has expired.
+        ubuntu_mirrors: Addresses of Ubuntu archives, likewise.
+        ubuntu_keyring: File with the keys that sign them; empty for Ubuntu's own. Never from a spec.
+        ubuntu_allow_expired: Accept suites of Ubuntu whose Release file has expired.
         index: Address of a package index; empty for uv's own configuration.
         python_archives: Interpreter archives that the user names, as paths.
         layer_caches: Repositories, as `HOST/NAME`, whose statements about layers are trusted; in order.
@@ -201,7 +211,10 @@ class Spec:
         user: User in the image.
         memory: Memory policy.
         sources: Sources of ingredients on this machine.
+        profiles: Ids of profiles to add, sorted.
         name: Name of the image below `envbuilder/`; empty for the default of the command that builds.
+        catalogs: Catalogs of teams, in order of precedence, highest last.
+        extends: Spec whose values this one adds to or replaces: a path, or `CATALOG:NAME`; empty for none.
     """
 
     environment: str
@@ -222,7 +235,10 @@ class Spec:
     user: Annotated[User, Omitted()] = DEFAULT_USER
     memory: Annotated[MemoryPolicy, Parsed(plain_policy, of=object)] = ALL
     sources: Sources = Sources()
+    profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     name: ImageName = ""
+    catalogs: tuple[Annotated[CatalogReference, Parsed(catalog_reference)], ...] = ()
+    extends: str = ""
 
     @property
     def has_build_stage(self) -> bool:

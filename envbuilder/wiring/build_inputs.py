@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-from envbuilder.core.cache_directories import TREES
+from envbuilder.core.cache_directories import KEPT, TREES
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.trust import ca_bundle
 from envbuilder.core.http.web import Web
@@ -30,7 +30,8 @@ from envbuilder.image.lock_files import LockFiles
 from envbuilder.image.mirror.fallback import MirroredPackages
 from envbuilder.image.mirror.file_mirror import NO_MIRROR
 from envbuilder.image.render import CopiedFile, HostFile
-from envbuilder.image.running.image_runner import ImageRunner
+from envbuilder.image.running.host_gpus import HostGpus
+from envbuilder.image.running.image_runner import Following, ImageRunner
 from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
@@ -41,7 +42,7 @@ from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.push import Push
 from envbuilder.oci.registry.pushes import Pushes
-from envbuilder.oci.runtime.selection import choose
+from envbuilder.oci.runtime.selection import choose, choose_writable
 from envbuilder.oci.store import Store
 from envbuilder.wiring.layer_caches import caches_to_read
 from envbuilder.wiring.mirrors import mirrors
@@ -149,18 +150,24 @@ def _base_contents(session: Session, sources: Sources, *, offline: bool = False)
 
 def image_runner(session: Session) -> ImageRunner:
     """Return the runner of commands in assembled images, without an engine."""
-    work = session.settings.use("work")
+    work, programs = session.settings.use("work"), session.settings.environ.get("PATH", "")
 
     def lookup(name: str) -> AssembledImage | None:
         kept = session.records.image(name)
         return kept.image if kept else None
 
     return ImageRunner(
-        sandbox=cache(lambda: choose(work, session.settings.environ.get("PATH", ""))),
+        sandbox=cache(lambda: choose(work, programs)),
+        following=Following(
+            chosen=lambda changes: choose_writable(work, programs, changes),
+            work=work,
+            kept=lambda: session.settings.use(KEPT),
+        ),
         lookup=lookup,
         unpack=unpack,
         store=session.store,
         trees=session.settings.room(TREES.name),
+        gpus=HostGpus(root=Path("/"), search_path=programs),
         progress=session.progress,
     )
 

@@ -44,7 +44,7 @@ def cluster_job(session: Session, name: str, image: str, choices: JobChoices) ->
     """
     meant = target(session.catalog, name)
     if isinstance(meant, LockTarget):
-        refuse_unpinned(meant)
+        refuse_unpinned(meant.lock, str(meant.path))
     lock, _ = known_lock(session, name, Sources())
     if lock.cuda is None and choices.gpus:
         raise UsageError(f"{lock.environment} does not use GPUs", hint="leave --gpus out, or choose a GPU environment")

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
 
-_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 Words: TypeAlias = tuple[str, ...]
 
 
@@ -29,12 +29,14 @@ class Setting:
         key: Key in the file.
         kind: Kind of the value.
         summary: What it is, for `config show`.
+        default: Value without one; empty for none, or if it depends on the machine.
         choices: All values; empty for any.
     """
 
     key: str
     kind: Kind
     summary: str
+    default: str = ""
     choices: tuple[str, ...] = ()
 
     @property
@@ -44,13 +46,14 @@ class Setting:
 
     def problem(self, words: Words) -> str:
         """Return why words are no value of this setting; empty if they are."""
-        allowed = self.choices or ((*_TRUE, *_FALSE) if self.kind is Kind.FLAG else ())
+        allowed = self.choices or ((*TRUE, *FALSE) if self.kind is Kind.FLAG else ())
         wrong = [word for word in words if allowed and word.lower() not in allowed]
         return f"{wrong[0]!r} is not one of {', '.join(allowed)}" if wrong else ""
 
 
 CACHE = Setting(key="cache", kind=Kind.PATH, summary="cache directory")
 MATRICES = Setting(key="matrices", kind=Kind.PATH, summary="directory of the catalog")
+CATALOGS = Setting(key="catalogs", kind=Kind.WORDS, summary="catalogs of teams")
 INDEX = Setting(key="index", kind=Kind.TEXT, summary="package index")
 MIRROR = Setting(key="mirror", kind=Kind.TEXT, summary="repository with files of locks")
 LAYER_CACHE = Setting(key="layer-cache", kind=Kind.WORDS, summary="layer caches")
@@ -66,11 +69,27 @@ ACCEPT_NVIDIA_EULA = Setting(
 ALLOW_HOST_BUILDS = Setting(
     key="allow-host-builds", kind=Kind.FLAG, summary="run code of packages without a sandbox if none is available"
 )
+COLOR = Setting(
+    key="color", kind=Kind.TEXT, summary="when to use colours", default="auto", choices=("auto", "always", "never")
+)
+PROGRESS = Setting(
+    key="progress", kind=Kind.TEXT, summary="form of progress", default="auto", choices=("auto", "plain", "json")
+)
+VERBOSITY = Setting(
+    key="verbosity",
+    kind=Kind.TEXT,
+    summary="how much is printed",
+    default="normal",
+    choices=("quiet", "normal", "verbose"),
+)
 
+TERMINAL_SETTINGS = (COLOR, PROGRESS, VERBOSITY)
+"""What the options of all commands override."""
 SETTINGS = (
-    *(CACHE, MATRICES, INDEX, MIRROR, LAYER_CACHE, PUBLISHERS, OSV),
+    *(CACHE, MATRICES, CATALOGS, INDEX, MIRROR, LAYER_CACHE, PUBLISHERS, OSV),
     *(DEBIAN_MIRROR, DEBIAN_KEYRING, UBUNTU_MIRROR, UBUNTU_KEYRING),
     *(ACCEPT_NVIDIA_EULA, ALLOW_HOST_BUILDS),
+    *TERMINAL_SETTINGS,
 )
 """All settings, in the order of `config show`."""
 
@@ -92,7 +111,7 @@ class Given:
     @property
     def is_true(self) -> bool:
         """Whether a flag is set."""
-        return self.words[0].lower() in _TRUE
+        return self.words[0].lower() in TRUE
 
     @property
     def path(self) -> Path:

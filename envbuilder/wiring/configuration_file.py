@@ -78,7 +78,7 @@ def _problem(key: str, value: object) -> tuple[str, str]:
     setting = _BY_KEY.get(key)
     if setting is None:
         near = difflib.get_close_matches(key, (*_BY_KEY, COMMANDS), 1)
-        return "unknown setting", f"did you mean {near[0]}?" if near else "docs/configuration.md lists all settings"
+        return "unknown setting", f"did you mean {near[0]}?" if near else "`envbuilder config show` lists all settings"
     if not _has_kind(setting.kind, value):
         return f"must be {setting.kind.value}", ""
     return setting.problem(_words(value)), ""

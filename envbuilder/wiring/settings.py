@@ -175,7 +175,7 @@ def settings(
         InvalidInput: The configuration file is invalid.
         UsageError: A variable has a value that its setting does not allow, or the named configuration file is missing.
     """
-    environ = dict(os.environ)
+    environ = environment()
     package = Path(envbuilder.__file__).parent
     data = package / "_data"
     root = data if data.is_dir() else package.parent
@@ -236,6 +236,11 @@ def _xdg(name: str, environ: Mapping[str, str], default: Path) -> Path:
     """
     named = Path(environ.get(name, ""))
     return named if named.is_absolute() else default
+
+
+def environment() -> Mapping[str, str]:
+    """Return the variables of this process, for messages about settings that are invalid."""
+    return dict(os.environ)
 
 
 def _home(environ: Mapping[str, str]) -> Path:

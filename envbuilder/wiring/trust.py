@@ -54,6 +54,9 @@ def tell_spec(session: Session, spec: Spec) -> None:
     """Print the trust statements about locking a spec beyond the defaults."""
     origins = _origins(session, spec.sources)
     default = origins.index == _DEFAULT_INDEX
+    if spec.catalogs or session.catalog.origin(spec.environment):
+        for team in session.catalog.teams:
+            session.progress(f"catalog: {team}")
     for sentence in trusted_by_spec(spec, origins, index_is_default=default):
         session.progress(sentence)
 

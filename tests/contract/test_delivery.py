@@ -17,6 +17,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.docker.engine import connect
 from envbuilder.image.layers.estargz import LARGEST_CHUNK
 from envbuilder.image.layers.layer_writer import write_tar
+from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
 from envbuilder.oci.layout.archive import write_archive
@@ -31,6 +32,7 @@ from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
 from tests.contract.conftest import REQUIRED, World, on_docker
+from tests.fakes.following import following
 from tests.unit.oci.layout.images import Members, file, folder, hardlink, image, image_of_pins, symlink, tar_of
 
 pytestmark = pytest.mark.xdist_group("engine")
@@ -236,6 +238,8 @@ def test_a_command_runs_in_an_image_of_the_store(made: AssembledImage, store: St
         unpack=unpack,
         store=store,
         trees=tmp_path / "trees",
+        following=following(tmp_path, chosen),
+        gpus=HostGpus(root=tmp_path, search_path=""),
         progress=print,
     )
     script = "echo $A; cat /etc/kept /opaque/above /tmp/given; echo made > /tmp/out"

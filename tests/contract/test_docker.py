@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import socket
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from envbuilder.catalog.archives import ArchiveFormat
-from envbuilder.core.errors import EngineError
+from envbuilder.core.errors import EngineError, UsageError
 from envbuilder.image.builds import BuildEvent
 from envbuilder.image.render import rendered
 from envbuilder.image.vendor.placement import library_links, library_path, license_path
-from envbuilder.oci.runtime.command import RunRequest
+from envbuilder.oci.runtime.command import Caller, Console, PublishedPort, RunRequest
 from tests.contract.conftest import World, on_docker
 from tests.contract.processes import gone, running
 from tests.fakes.catalogs import TEMPLATES, good_lock
@@ -126,7 +128,7 @@ def test_what_a_followed_run_writes_comes_before_it_ends_and_its_folder_can_be_c
     request = RunRequest(
         image=world.base, command=command, shared=((str(tmp_path), "/work/here"),), folder="/work/here"
     )
-    assert world.engine.follow(request, hear) == 0
+    assert world.engine.follow(request, Console(output=hear)) == 0
     assert b"".join(seen) == b"/work/here\nlater\n"
     assert (tmp_path / "made").read_text() == "made\n"
 
@@ -142,7 +144,7 @@ def test_an_interrupted_followed_run_leaves_nothing_running(world: World) -> Non
 
     command = ("/bin/sh", "-c", f"echo begun; sleep 60; echo after-{word}")
     with pytest.raises(KeyboardInterrupt):
-        world.engine.follow(RunRequest(image=world.base, command=command), interrupt)
+        world.engine.follow(RunRequest(image=world.base, command=command), Console(output=interrupt))
     assert gone(word)
 
 
@@ -167,3 +169,57 @@ def test_libraries_of_a_vendor_archive_are_in_an_image_where_assembling_puts_the
     for path, content in expected.items():
         ran = world.engine.run(RunRequest(image=result.image.id, command=("/bin/cat", f"/{path}")))
         assert (path, ran.stdout) == (path, content)
+
+
+@on_docker
+def test_standard_input_reaches_a_followed_command_to_its_end(world: World, tmp_path: Path) -> None:
+    said: list[bytes] = []
+    (tmp_path / "given").write_bytes(b"x" * 200_000 + b"end")
+    request = RunRequest(image=world.base, command=("/bin/sh", "-c", "cat; echo; echo after"))
+    with (tmp_path / "given").open("rb") as given:
+        console = Console(output=lambda _, piece: said.append(piece), given=given.fileno())
+        assert world.engine.follow(request, console) == 0
+    assert b"".join(said).endswith(b"xend\nafter\n")
+
+
+@on_docker
+def test_a_caller_has_a_name_a_home_and_its_files(world: World, tmp_path: Path) -> None:
+    said: list[bytes] = []
+    uid = os.geteuid() or 4321
+    os.chown(tmp_path, uid, -1)
+    request = RunRequest(
+        image=world.base,
+        command=("/bin/sh", "-c", "echo $HOME; touch $HOME/x made; grep ^ada: /etc/passwd"),
+        caller=Caller(uid=uid, gid=4321, name="ada"),
+        shared=((str(tmp_path), "/w"),),
+        folder="/w",
+        writable=True,
+    )
+    assert world.engine.follow(request, Console(output=lambda _, piece: said.append(piece))) == 0
+    assert b"".join(said).splitlines() == [b"/home/ada", f"ada:x:{uid}:4321::/home/ada:/bin/sh".encode()]
+    assert (tmp_path / "made").stat().st_uid == uid
+
+
+@on_docker
+def test_a_published_port_is_reached_at_its_address_only(world: World) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = int(server.getsockname()[1])
+    wanted = PublishedPort(address="127.0.0.1", host=port, container=7007)
+    request = RunRequest(
+        image=world.base, command=("/bin/sh", "-c", "echo; sleep 30"), ports=(wanted,), network="default"
+    )
+    with pytest.raises(KeyboardInterrupt):
+        world.engine.follow(request, Console(output=lambda *_: _connected(port)))
+
+
+def _connected(port: int) -> None:
+    """Connect to a port of this host, then end the run."""
+    with socket.create_connection(("127.0.0.1", port)):
+        raise KeyboardInterrupt
+
+
+@on_docker
+def test_changes_of_an_image_cannot_be_kept_by_the_engine(world: World) -> None:
+    request = RunRequest(image=world.base, command=("/bin/true",), writable=True, keep="mine")
+    with pytest.raises(UsageError, match="cannot keep changes of an image"):
+        world.engine.follow(request, Console(output=print))

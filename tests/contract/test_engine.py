@@ -12,7 +12,7 @@ from envbuilder.core.errors import BuildFailed, EngineError, SourceUnreachable, 
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import Builder, BuildEvent, LogLine, StepFinished, StepStarted
 from envbuilder.oci.images import AssembledImage
-from envbuilder.oci.runtime.command import RunRequest
+from envbuilder.oci.runtime.command import Console, RunRequest
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import Transfer
 from tests.contract.archives import save_archive
@@ -392,13 +392,16 @@ def test_a_followed_run_hands_on_both_streams_and_gives_its_status(world: World)
     def collect(number: int, piece: bytes) -> None:
         pieces[number] += piece
 
-    assert world.engine.follow(script(world, "echo out; echo err >&2; exit 3", timeout=0.001), collect) == 3
+    assert (
+        world.engine.follow(script(world, "echo out; echo err >&2; exit 3", timeout=0.001), Console(output=collect))
+        == 3
+    )
     assert pieces == {1: b"out\n", 2: b"err\n"}
 
 
 def test_a_followed_program_that_the_image_lacks_is_status_127_and_says_so(world: World) -> None:
     said: list[tuple[int, bytes]] = []
     request = RunRequest(image=world.base, command=("no-such-program", "-V"))
-    assert world.engine.follow(request, lambda number, piece: said.append((number, piece))) == 127
+    assert world.engine.follow(request, Console(output=lambda number, piece: said.append((number, piece)))) == 127
     assert [number for number, _ in said] == [2]
     assert b"not found" in said[0][1]

@@ -30,7 +30,7 @@ from envbuilder.image.container_engine import Listener
 from envbuilder.image.docker.build_failures import explain
 from envbuilder.image.docker.build_journal import BuildJournal
 from envbuilder.oci.images import AssembledImage
-from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.oci.runtime.command import Console, RunRequest, RunResult
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult, Transfer
 from tests.fakes.shell import Session
@@ -247,11 +247,11 @@ class FakeEngine:
             copied=session.files.get(request.copy_out),
         )
 
-    def follow(self, request: RunRequest, output: Output) -> int:
+    def follow(self, request: RunRequest, console: Console) -> int:
         result = self.run(replace(request, timeout=float("inf")))
         for number, piece in ((1, result.stdout), (2, result.stderr)):
             if piece:
-                output(number, piece)
+                console.output(number, piece)
         return result.status
 
     def _follow(

@@ -1,4 +1,4 @@
-"""Decoders of the shared matrices: CUDA and its libraries, vendor archives, bases, advisories, Keras, vendor builds."""
+"""Decoders of the shared matrices: CUDA, its libraries, archives, bases, advisories, Keras, vendor builds, profiles."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Annotated, TypeAlias
 
 from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat, VendorArchive
 from envbuilder.catalog.cuda import CudaFacts, LibrarySet
-from envbuilder.catalog.environments import BaseSystem
+from envbuilder.catalog.environments import BaseSystem, Profile
+from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.keras import KerasFacts, KerasRule
 from envbuilder.catalog.sources import Advisory
-from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core import structure
 from envbuilder.core.conversion.reading import Mismatch, Path
 from envbuilder.core.field_rules import At, NotEmpty, Unique
@@ -59,6 +59,12 @@ class _VendorBuilds:
     builds: Annotated[tuple[VendorBuild, ...], NotEmpty()]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Profiles:
+    schema: SchemaNumber
+    profiles: Annotated[tuple[Profile, ...], NotEmpty(), Unique("id")]
+
+
 def read_cuda(text: str, file: str) -> CudaFacts:
     """Read `cuda.yaml`: drivers by CUDA release and family, GPUs by compute capability, PTX versions, cuDNN's GPUs."""
     return structured(_Cuda, read(text, file), file, check=_ascending).facts
@@ -103,6 +109,11 @@ def _keras_problems(document: _Keras) -> Iterator[Mismatch]:
 def read_vendor_builds(text: str, file: str) -> tuple[VendorBuild, ...]:
     """Read `vendor-builds.yaml`: NVIDIA's own containers with TensorFlow."""
     return structured(_VendorBuilds, read(text, file), file).builds
+
+
+def read_profiles(text: str, file: str) -> tuple[Profile, ...]:
+    """Read `profiles.yaml`: tools that a spec adds to an environment."""
+    return structured(_Profiles, read(text, file), file).profiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,9 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
     return {
         "lock": str(path),
         "environment": lock.environment,
+        "catalog": {"name": lock.catalog.name, "commit": lock.catalog.commit or None, "digest": lock.catalog.digest}
+        if lock.catalog
+        else None,
         "tensorflow": {"package": lock.framework, "version": lock.framework_version},
         "base": {"id": lock.base.id, "image": lock.base.image, "digest": lock.base.digest},
         "python": {"version": str(lock.python.version), "provider": lock.python.provider.value},
@@ -80,7 +83,8 @@ def meaning(lock: Lock) -> str:
 
 
 def _image_lines(lock: Lock) -> Iterator[str]:
-    yield f"  {lock.framework}=={lock.framework_version} of {lock.environment}"
+    catalog = f" (catalog {lock.catalog})" if lock.catalog else ""
+    yield f"  {lock.framework}=={lock.framework_version} of {lock.environment}{catalog}"
     yield f"  base {lock.base.id}: {lock.base.image or lock.base.digest}"
     yield f"  Python {lock.python.version} from {lock.python.provider.value}"
     if lock.cuda:

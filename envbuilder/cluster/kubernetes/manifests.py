@@ -15,6 +15,8 @@ from envbuilder.image.dockerfile.templates import environment
 PORT = 2222
 """Port of the workers' gRPC servers; each pod has an address of its own."""
 SHARED_MEMORY = "8Gi"
+_WAIT = 1200
+"""Seconds for all workers to meet: pods are scheduled one after the other, and each node pulls the image."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ def manifests(job: ClusterJob, settings: ClusterSettings, templates: Path) -> tu
     ]
     values = _values(job, settings) | {
         "main": "workers.yaml" if several else "job.yaml",
-        "check": check_files(job.requirements),
+        "check": check_files(job),
     }
     jinja = environment(templates / "cluster" / "kubernetes")
     return tuple(
@@ -72,6 +74,7 @@ def _values(job: ClusterJob, settings: ClusterSettings) -> dict[str, object]:
         "pull_secret": settings.pull_secret,
         "port": PORT,
         "shm": SHARED_MEMORY,
+        "wait": _WAIT,
         "quoted": quoted,
     }
 
@@ -82,9 +85,12 @@ def quoted(text: str) -> str:
 
 
 def _tf_config(job: ClusterJob, manifest: str) -> str:
-    """Return the variables of one worker; Kubernetes expands `$(WORKER_INDEX)`."""
-    pod = f"{job.name}-worker-0" if manifest == "jobset" else job.name
-    addresses = [f"{pod}-{number}.{job.name}:{PORT}" for number in range(job.workers)]
+    """Return the variables of one worker, none if there are no others; Kubernetes expands `$(WORKER_INDEX)`."""
+    if job.workers == 1:
+        return ""
+    service = f"{job.name}-validate" if manifest == "validate" else job.name
+    pod = f"{job.name}-worker-0" if manifest == "jobset" else service
+    addresses = [f"{pod}-{number}.{service}:{PORT}" for number in range(job.workers)]
     config = (
         f'{{"cluster": {{"worker": {json.dumps(addresses)}}}, "task": {{"type": "worker", "index": $(WORKER_INDEX)}}}}'
     )

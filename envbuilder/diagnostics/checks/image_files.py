@@ -146,8 +146,9 @@ def privileged_programs_packaged(expectation: ContentExpectation, content: Image
 
 
 def one_owner_per_file(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """Check that no own package replaces code of the environment, or lists metadata of another distribution."""
-    own = {pin.name for pin in expectation.lock.packages if pin.group is PackageGroup.OWN}
+    """Check that no added package replaces code of the environment, or lists metadata of another distribution."""
+    added = (PackageGroup.PROFILE, PackageGroup.OWN)
+    own = {pin.name for pin in expectation.lock.packages if pin.group in added}
     known = {pin.name for pin in expectation.lock.packages if pin.group.is_installed}
     found: dict[str, dict[str, str]] = defaultdict(dict)
     wrong = []

@@ -20,10 +20,11 @@ from docker.utils import kwargs_from_env, parse_host
 from envbuilder.core.errors import EngineError, EngineUnavailable, EnvbuilderError
 from envbuilder.core.json_fields import Record, number
 from envbuilder.core.references import ImageRef
-from envbuilder.image.docker.client import TIMEOUT_SECONDS, DockerClient
+from envbuilder.image.docker.client import TIMEOUT_SECONDS, Attachment, DockerClient
 from envbuilder.image.docker.container_spec import ContainerSpec
 from envbuilder.image.docker.context import Endpoint, endpoint
 from envbuilder.image.docker.errors import Refusal, refused, translated
+from envbuilder.oci.runtime.command import PublishedPort
 
 _UNIX = "http+unix://"
 _Item = TypeVar("_Item")
@@ -151,6 +152,7 @@ class DockerApi:
                 device_requests=[*gpus, *named] or None,
                 security_opt=["no-new-privileges"],
                 mounts=mounts,
+                port_bindings=_bindings(spec.ports) or None,
                 log_config=LogConfig(type=LogConfig.types.JSON),
             )
             self._client.create_container(
@@ -161,15 +163,36 @@ class DockerApi:
                 environment=dict(spec.env),
                 user=spec.user or None,
                 working_dir=spec.folder or None,
+                ports=sorted({port.container for port in spec.ports}) or None,
+                stdin_open=spec.stdin,
+                tty=spec.terminal,
                 host_config=host,
                 use_config_proxy=False,
             )
 
     @contextmanager
-    def attached(self, container: str) -> Iterator[Iterator[tuple[int, bytes]]]:
-        """Attach to a container that is not started yet; yield the number of the stream and a piece of it."""
-        with translated(), self._client.attached(container) as pieces:
-            yield pieces
+    def attached(self, container: str, *, stdin: bool, terminal: bool) -> Iterator[Attachment]:
+        """Attach to a container that is not started yet; `stdin` and `terminal` as it was created."""
+        with translated(), self._client.attached(container, stdin=stdin, terminal=terminal) as attachment:
+            yield attachment
+
+    def resize(self, container: str, rows: int, columns: int) -> None:
+        """Set the size of the terminal of a container; do nothing if it has ended."""
+        with translated():
+            try:
+                self._client.resize(container, rows, columns)
+            except docker.errors.APIError as error:
+                if error.status_code not in {requests.codes.conflict, requests.codes.not_found}:
+                    raise
+
+    def send_signal(self, container: str, signal: int) -> None:
+        """Send a signal to process 1 of a container; do nothing if it has ended."""
+        with translated():
+            try:
+                self._client.kill(container, signal)
+            except docker.errors.APIError as error:
+                if error.status_code not in {requests.codes.conflict, requests.codes.not_found}:
+                    raise
 
     def inspect_container(self, container: str) -> Record:
         """Return the engine's description of a container."""
@@ -252,6 +275,14 @@ class DockerApi:
                 self._client.remove_container(container, v=True, force=True)
             except docker.errors.NotFound:
                 return
+
+
+def _bindings(ports: Sequence[PublishedPort]) -> dict[int | str, Any]:
+    """Return the addresses of this host for each port of a container, as the SDK takes them."""
+    bindings: dict[int | str, Any] = {}
+    for port in ports:
+        bindings.setdefault(port.container, []).append((port.address, port.host))
+    return bindings
 
 
 def open_api(environ: Mapping[str, str], *, timeout: int = TIMEOUT_SECONDS) -> DockerApi:

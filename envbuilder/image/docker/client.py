@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import quote
 
 import docker
@@ -14,6 +17,30 @@ from docker.utils.socket import frames_iter
 from envbuilder.core.json_fields import Record
 
 TIMEOUT_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """The standard streams of a container.
+
+    Attributes:
+        pieces: Number of the stream and a piece of it, until the container ends.
+    """
+
+    pieces: Iterator[tuple[int, bytes]]
+    _connection: socket.socket
+
+    def send(self, piece: bytes) -> None:
+        """Send a piece of standard input."""
+        self._connection.sendall(piece)
+
+    def end(self) -> None:
+        """Close standard input; over TLS it stays open, since Python closes such a connection in both directions only.
+
+        Source: https://docs.python.org/3/library/ssl.html#ssl.SSLSocket.unwrap
+        """
+        if not isinstance(self._connection, ssl.SSLSocket):
+            self._connection.shutdown(socket.SHUT_WR)
 
 
 class DockerClient(docker.APIClient):
@@ -68,17 +95,25 @@ class DockerClient(docker.APIClient):
         self._raise_for_status(self._post(self._url("/build/cancel"), params={"id": build_id}))
 
     @contextmanager
-    def attached(self, container: str) -> Iterator[Iterator[tuple[int, bytes]]]:
-        """Yield stream number and piece of `POST /containers/…/attach`; the SDK's own methods leak their socket."""
+    def attached(self, container: str, *, stdin: bool, terminal: bool) -> Iterator[Attachment]:
+        """Yield the streams of `POST /containers/…/attach`; the SDK's own methods leak their socket.
+
+        Args:
+            container: Its name.
+            stdin: Whether to attach standard input too.
+            terminal: Whether the container has a terminal, whose output is not divided into streams.
+        """
         response = self._post(
             self._url(f"/containers/{quote(container)}/attach"),
-            params={"stdout": 1, "stderr": 1, "stream": 1},
+            params={"stdin": int(stdin), "stdout": 1, "stderr": 1, "stream": 1},
             headers={"Connection": "Upgrade", "Upgrade": "tcp"},
             stream=True,
             timeout=None,
         )
         try:
-            yield frames_iter(self._get_raw_response_socket(response), tty=False)  # type: ignore[no-untyped-call]
+            stream = self._get_raw_response_socket(response)
+            pieces = frames_iter(stream, tty=terminal)  # type: ignore[no-untyped-call]
+            yield Attachment(pieces=pieces, _connection=cast("socket.socket", getattr(stream, "_sock", stream)))
         finally:
             response.close()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from envbuilder.oci.runtime.command import PublishedPort
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerSpec:
@@ -16,6 +18,9 @@ class ContainerSpec:
         devices: Names of CDI devices for it.
         shared: `(path on this host, path in the container)`, writable.
         folder: Working directory; empty means that of the image.
+        ports: Published ports.
+        stdin: Whether its standard input is open until the attached client closes it.
+        terminal: Whether it has a terminal.
     """
 
     name: str
@@ -29,3 +34,6 @@ class ContainerSpec:
     devices: tuple[str, ...] = ()
     shared: tuple[tuple[str, str], ...] = ()
     folder: str = ""
+    ports: tuple[PublishedPort, ...] = ()
+    stdin: bool = False
+    terminal: bool = False

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from envbuilder.core.errors import UsageError, VerificationFailed
 from envbuilder.oci.tar.headers import ordered
-from envbuilder.oci.tar.members import Member, file_of, of_folder
+from envbuilder.oci.tar.members import Kind, Member, file_of, of_folder
 from envbuilder.oci.tar.writing import tar_blocks
 
 
@@ -50,12 +50,17 @@ def _sent(members: Iterable[Member]) -> Iterator[bytes]:
         raise UsageError(error.message, hint="build again when nothing writes to it") from error
 
 
-def files_tar(files: Iterable[tuple[str, bytes]]) -> bytes:
+def files_tar(files: Iterable[tuple[str, bytes]], *, home: tuple[str, int, int] | None = None) -> bytes:
     """Return a small archive of world-readable files, for copying into a container at `/`.
 
-    It has no entries for directories: the engine makes the missing ones and keeps the mode of `/tmp`.
+    It has no entries for other directories: the engine makes the missing ones and keeps the mode of `/tmp`.
 
     Args:
         files: `(absolute path, content)`.
+        home: Absolute path of a home directory to create, its user and its group; None for none.
     """
-    return b"".join(tar_blocks(file_of(path.lstrip("/"), content, mtime=0) for path, content in files))
+    members = [file_of(path.lstrip("/"), content, mtime=0) for path, content in files]
+    if home:
+        path, uid, gid = home
+        members.append(Member(path=path.lstrip("/"), kind=Kind.FOLDER, mode=0o755, mtime=0, uid=uid, gid=gid))
+    return b"".join(tar_blocks(members))

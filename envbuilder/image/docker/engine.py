@@ -20,7 +20,7 @@ from envbuilder.image.docker.loading import load_image
 from envbuilder.image.docker.run import execute, follow, has_gpus, run
 from envbuilder.image.docker.transfer import load, pull, push, registry_digest, save
 from envbuilder.oci.images import AssembledImage
-from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.oci.runtime.command import Console, RunRequest, RunResult
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult
 
@@ -154,9 +154,9 @@ class DockerEngine:
         """See `ContainerEngine.run`."""
         return run(self._api(), request, clock=self._clock, name=self._new_name())
 
-    def follow(self, request: RunRequest, output: Output) -> int:
+    def follow(self, request: RunRequest, console: Console) -> int:
         """See `ContainerEngine.follow`."""
-        return follow(self._api(), request, output, name=self._new_name())
+        return follow(self._api(), request, console, name=self._new_name())
 
     def _api(self) -> DockerApi:
         if self._opened is None:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack, suppress
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
-from envbuilder.core.errors import EngineError
+from envbuilder.core.errors import EngineError, UsageError
 from envbuilder.core.json_fields import Record, records, text
 from envbuilder.image.docker.container_spec import ContainerSpec
 from envbuilder.image.docker.context_tar import files_tar
-from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.image.running.callers import GROUP, PASSWD, registered
+from envbuilder.oci.runtime.command import Caller, Console, RunRequest, RunResult
+from envbuilder.oci.runtime.terminals import forwarded, on_resize, raw
 
 if TYPE_CHECKING:
     from envbuilder.image.docker.api import DockerApi
+    from envbuilder.image.docker.client import Attachment
 
 _KILLED = 137
 _SECONDS_TO_DIE = 30.0
+_PIECE = 1 << 16
 # Messages of the engine about a command that it cannot start, and the status of a shell and `docker run` for it.
 _CANNOT_START = (
     (re.compile(r"executable file not found|no such file or directory"), 127),
@@ -56,27 +63,53 @@ def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name
         api.remove(name)
 
 
-def follow(api: DockerApi, request: RunRequest, output: Output, *, name: str) -> int:
-    """Run a command without time limit, and pass on its output as it is written; return its exit status.
+def follow(api: DockerApi, request: RunRequest, console: Console, *, name: str) -> int:
+    """Run a command without time limit with these standard streams; return its exit status.
 
     A command that cannot be started is reported as in `run`.
     """
+    if request.keep:
+        raise UsageError(
+            "the Docker engine cannot keep changes of an image",
+            hint="write files to a --mount, add packages to envbuilder.yaml, or use --engine assemble",
+        )
     try:
-        _create(api, request, name)
-        with api.attached(name) as pieces:
+        _create(api, request, name, console)
+        if request.caller:
+            _register(api, name, request.caller)
+        with api.attached(name, stdin=console.given is not None, terminal=console.terminal) as attached:
             try:
                 api.start(name)
             except EngineError as error:
                 failed = _not_started(error)
-                output(2, failed.stderr)
+                console.output(2, failed.stderr)
                 return failed.status
-            for stream, piece in pieces:
-                output(stream, piece)
+            _connect(api, name, console, attached)
         while (status := api.wait(name, _SECONDS_TO_DIE)) is None:
             continue
         return status
     finally:
         api.remove(name)
+
+
+def _connect(api: DockerApi, name: str, console: Console, attached: Attachment) -> None:
+    """Pass on standard streams, the size of the terminal and signals, until the container ends."""
+    with ExitStack() as stack:
+        if console.terminal:
+            stack.enter_context(raw())
+            stack.enter_context(on_resize(lambda rows, columns: api.resize(name, rows, columns)))
+        stack.enter_context(forwarded(lambda number: api.send_signal(name, number)))
+        if console.given is not None:
+            Thread(target=_pass_in, args=(console.given, attached), daemon=True).start()
+        for stream, piece in attached.pieces:
+            console.output(1 if console.terminal else stream, piece)
+
+
+def _pass_in(given: int, attached: Attachment) -> None:
+    with suppress(OSError):  # the container has ended
+        while piece := os.read(given, _PIECE):
+            attached.send(piece)
+        attached.end()
 
 
 def execute(
@@ -110,7 +143,8 @@ def has_gpus(container: Record) -> bool:
     return wanted or text(container, "HostConfig", "Runtime") == "nvidia"
 
 
-def _create(api: DockerApi, request: RunRequest, name: str) -> None:
+def _create(api: DockerApi, request: RunRequest, name: str, console: Console | None = None) -> None:
+    caller = f"{request.caller.uid}:{request.caller.gid}" if request.caller else ""
     api.create(
         ContainerSpec(
             name=name,
@@ -118,16 +152,27 @@ def _create(api: DockerApi, request: RunRequest, name: str) -> None:
             command=request.command,
             env=request.env,
             mounts=request.mounts,
-            user=request.user,
+            user=caller or request.user,
             network=request.network,
             gpus=request.gpus,
             devices=request.devices,
             shared=request.shared,
             folder=request.folder,
+            ports=request.ports,
+            stdin=console is not None and console.given is not None,
+            terminal=console is not None and console.terminal,
         )
     )
     if request.files:
         api.put(name, files_tar(request.files))
+
+
+def _register(api: DockerApi, name: str, caller: Caller) -> None:
+    """Give the user of a container a name and a home directory; the engine sets HOME when the container starts."""
+    passwd, group = (_copy_out(api, name, path) or b"" for path in (PASSWD, GROUP))
+    user = registered(caller, passwd, group)
+    if user.files:
+        api.put(name, files_tar(user.files, home=(user.home, user.uid, user.gid)))
 
 
 def _not_started(error: EngineError) -> RunResult:

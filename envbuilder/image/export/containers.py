@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from envbuilder.catalog.environments import Profile
 from envbuilder.core.canonical_json import indented_json
 from envbuilder.core.image_layout import VENV, WORKSPACE
 from envbuilder.core.references import ImageRef
@@ -25,21 +28,32 @@ def compose(lock: Lock, image: ImageRef) -> str:
     return f"# {lock.summary}\n" + dump({"services": {"tensorflow": service}})
 
 
-def devcontainer(lock: Lock, image: ImageRef) -> str:
+def devcontainer(lock: Lock, image: ImageRef, profiles: Sequence[Profile]) -> str:
     """Return a `devcontainer.json` that mounts the project as the working directory of the image.
+
+    Args:
+        lock: The lock.
+        image: Its image.
+        profiles: Profiles of the catalog; those of the lock add the extensions of their tools, and forward their ports.
 
     Source: https://containers.dev/implementors/json_reference/ (read 2026-11-23).
     """
+    added = [profile for profile in profiles if profile.id in lock.profiles]
+    extensions = sorted({each for profile in added for each in profile.extensions})
+    settings = {"python.defaultInterpreterPath": f"/{VENV}/bin/python"}
     document: dict[str, object] = {
         "name": lock.environment,
         "image": str(image),
         "workspaceFolder": f"/{WORKSPACE}",
         "workspaceMount": f"source=${{localWorkspaceFolder}},target=/{WORKSPACE},type=bind",
         "remoteUser": lock.user.name,
-        "customizations": {"vscode": {"settings": {"python.defaultInterpreterPath": f"/{VENV}/bin/python"}}},
+        "customizations": {"vscode": {"settings": settings} | ({"extensions": extensions} if extensions else {})},
     }
-    if ports := [int(port.removesuffix("/tcp")) for port in lock.settings.ports if port.endswith("/tcp")]:
-        document["forwardPorts"] = ports
+    ports = [int(port.removesuffix("/tcp")) for port in lock.settings.ports if port.endswith("/tcp")]
+    if forwarded := sorted({*ports, *(profile.port for profile in added)}):
+        document["forwardPorts"] = forwarded
+    if added:
+        document["portsAttributes"] = {str(profile.port): {"label": profile.id} for profile in added}
     if lock.cuda:
         document["hostRequirements"] = {"gpu": True}
     return indented_json(document).decode()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import assert_never
 
+from envbuilder.catalog.environments import Profile
 from envbuilder.core.references import ImageRef
 from envbuilder.image.export.containers import compose, devcontainer
 from envbuilder.image.export.packages import conda, pylock, requirements_file
@@ -21,7 +23,7 @@ class ExportFormat(StrEnum):
     REQUIREMENTS = "requirements"
 
 
-def exported(lock: Lock, form: ExportFormat, image: ImageRef, packages: str) -> str:
+def exported(lock: Lock, form: ExportFormat, image: ImageRef, packages: str, profiles: Sequence[Profile]) -> str:
     """Return a lock as the text of a file of another tool.
 
     Args:
@@ -29,6 +31,7 @@ def exported(lock: Lock, form: ExportFormat, image: ImageRef, packages: str) -> 
         form: What to write.
         image: Image of the lock, for the formats that start containers.
         packages: Directory with the Python packages of the lock, relative to the file; for `pylock`.
+        profiles: Profiles of the catalog, for `devcontainer`.
 
     Raises:
         UsageError: The format cannot express something that the lock has.
@@ -39,7 +42,7 @@ def exported(lock: Lock, form: ExportFormat, image: ImageRef, packages: str) -> 
         case ExportFormat.CONDA:
             return conda(lock)
         case ExportFormat.DEVCONTAINER:
-            return devcontainer(lock, image)
+            return devcontainer(lock, image, profiles)
         case ExportFormat.PYLOCK:
             return pylock(lock, packages)
         case ExportFormat.REQUIREMENTS:

@@ -117,9 +117,9 @@ class Draft:
     def waits_for(self, layer: Layer) -> tuple[str, ...]:
         """Return the hashes of the files that a layer waits for, if they are fetched.
 
-        An own layer is compared with those below.
+        A layer above the environment is compared with those below.
         """
-        below = self.lock.packages if layer.kind is LayerKind.OWN else ()
+        below = self.lock.packages if layer.kind in {LayerKind.PROFILE, LayerKind.OWN} else ()
         pins = (pin.sha256 for pin in (*self.files_of(layer), *below))
         return (*pins, *(archive.sha256 for archive in layer.archives))
 

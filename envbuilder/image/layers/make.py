@@ -152,7 +152,8 @@ def _wheels(task: LayerTask) -> LayerRecord:
     return task.write(_installed(task, task.layer), Packing.SPLICED)
 
 
-def _own(task: LayerTask) -> LayerRecord:
+def _added(task: LayerTask) -> LayerRecord:
+    """Make a layer above the environment: tools of profiles, or own packages."""
     clashes = Clashes(_sum, task.ingredients.lock.allow)
     for entry, own in _below(task):
         clashes.see(entry, own=own)
@@ -173,7 +174,9 @@ def _installed(task: LayerTask, layer: Layer) -> Iterator[Entry]:
 
 
 def _below(task: LayerTask) -> Iterator[tuple[Entry, bool]]:
-    """Yield the entries of distributions in lower layers, with True for own ones, if their wheels are in the store.
+    """Yield the entries of distributions in lower layers, if their wheels are in the store.
+
+    With True for those of the same kind of layer, which may replace each other's files.
 
     Their layers can be known without the wheels. `validate --tier static` compares the rest.
     """
@@ -182,7 +185,7 @@ def _below(task: LayerTask) -> Iterator[tuple[Entry, bool]]:
         for pin in layer.packages:
             if pin.is_wheel and own.store.has(f"sha256:{pin.sha256}"):
                 for entry in _content(own, pin):
-                    yield entry, layer.kind is LayerKind.OWN
+                    yield entry, layer.kind is task.layer.kind
 
 
 def clashes_between_packages(plan: Plan, own: Ingredients) -> tuple[str, ...]:
@@ -284,7 +287,8 @@ _MAKERS: dict[LayerKind, Callable[[LayerTask], LayerRecord]] = {
     LayerKind.PACKAGES: _wheels,
     LayerKind.LINKS: _links,
     LayerKind.BYTECODE: _bytecode,
-    LayerKind.OWN: _own,
+    LayerKind.PROFILE: _added,
+    LayerKind.OWN: _added,
     LayerKind.FILES: _files,
     LayerKind.IMAGE: _image,
 }

@@ -95,13 +95,17 @@ def _bytecode(plan: Plan, layer: Layer) -> dict[str, object]:
     return _compiler(plan.lock) | _BYTECODE | {"files": _files(layer.compiled)} | _tools(plan, layer.compiled)
 
 
+def _profile(plan: Plan, layer: Layer) -> dict[str, object]:
+    files = {"files": _files(layer.packages), "compiled_from": WORTH_COMPILING}
+    return _compiler(plan.lock) | _BYTECODE | files | _tools(plan, layer.packages)
+
+
 def _own(plan: Plan, layer: Layer) -> dict[str, object]:
     # Without its own `allow:` another lock must not get the layer from the cache.
     allow = [path for path in plan.lock.allow if path.startswith(f"/{VENV}/")]
     allowed = {"allow": allow} if allow else {}
-    files = {"files": _files(layer.packages), "compiled_from": WORTH_COMPILING}
-    tools = _build_stage(plan) if layer.builds_from_source and plan.own_build_tools else _tools(plan, layer.packages)
-    return _compiler(plan.lock) | _BYTECODE | files | tools | allowed
+    stage = _build_stage(plan) if layer.builds_from_source and plan.own_build_tools else {}
+    return _profile(plan, layer) | stage | allowed
 
 
 def _own_files(plan: Plan, layer: Layer) -> dict[str, object]:
@@ -122,6 +126,7 @@ _INPUTS: dict[LayerKind, Callable[[Plan, Layer], dict[str, object]]] = {
     LayerKind.PACKAGES: _wheels,
     LayerKind.LINKS: _links,
     LayerKind.BYTECODE: _bytecode,
+    LayerKind.PROFILE: _profile,
     LayerKind.OWN: _own,
     LayerKind.FILES: _own_files,
 }

@@ -49,6 +49,7 @@ _GROUP_OF = {
     LayerKind.CUDA: PackageGroup.CUDA,
     LayerKind.FRAMEWORK: PackageGroup.FRAMEWORK,
     LayerKind.PACKAGES: PackageGroup.PACKAGES,
+    LayerKind.PROFILE: PackageGroup.PROFILE,
     LayerKind.OWN: PackageGroup.OWN,
 }
 
@@ -97,7 +98,6 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
     heavy = _heavy(lock, MOST_LAYERS - below - _OTHER_KINDS - len(lock.archives))
     shared = (PackageGroup.CUDA, PackageGroup.FRAMEWORK, PackageGroup.PACKAGES)
     small = sorted((pin for pin in lock.packages if pin.group in shared and pin not in heavy), key=lambda pin: pin.name)
-    own = tuple(pin for pin in lock.group(PackageGroup.OWN) if pin not in heavy)
     candidates = (
         Layer(kind=LayerKind.BASE, id="base", title=f"{lock.base.id}"),
         Layer(kind=LayerKind.SYSTEM, id="system", title="OS packages", os_packages=lock.os_packages),
@@ -119,8 +119,8 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
             links=lock.cuda.links if lock.cuda else (),
         ),
         *_bytecode(lock, heavy, tuple(small)),
-        *_alone(lock, LayerKind.OWN, heavy),
-        Layer(kind=LayerKind.OWN, id="own", title="own packages", packages=own),
+        *_added(lock, LayerKind.PROFILE, heavy, f"tools of {' and '.join(lock.profiles)}"),
+        *_added(lock, LayerKind.OWN, heavy, "own packages"),
         Layer(
             kind=LayerKind.FILES,
             id="files",
@@ -194,6 +194,12 @@ def _alone(lock: Lock, kind: LayerKind, heavy: frozenset[PackagePin]) -> tuple[L
     )
 
 
+def _added(lock: Lock, kind: LayerKind, heavy: frozenset[PackagePin], title: str) -> tuple[Layer, ...]:
+    """Return the layers of a group above the environment: its large distributions, then the small ones together."""
+    small = tuple(pin for pin in lock.group(_GROUP_OF[kind]) if pin not in heavy)
+    return (*_alone(lock, kind, heavy), Layer(kind=kind, id=kind.value, title=title, packages=small))
+
+
 def _of_archive(pin: ArchivePin) -> Layer:
     """Return the layer of a vendor archive; archives are in the order of the lock."""
     kind = LayerKind.LIBRARIES
@@ -210,7 +216,7 @@ def _is_needed(layer: Layer, lock: Lock) -> bool:
             return bool(layer.os_packages)
         case LayerKind.FILES:
             return bool(layer.files or layer.folder)
-        case LayerKind.PACKAGES | LayerKind.OWN:
+        case LayerKind.PACKAGES | LayerKind.PROFILE | LayerKind.OWN:
             return bool(layer.packages)
         case _:
             return True

@@ -18,7 +18,8 @@ class LayerKind(StrEnum):
     `libraries` layers hold the libraries of one vendor archive each; `cuda` and `framework` layers one distribution
     each; `packages` layers one large distribution each, and the last of them everything that is small; `links` second
     names for libraries; `bytecode` layers that of one very large distribution below each, and the last of them that of
-    all others; `own` layers one large own distribution each, and the last of them the small ones; `files` own
+    all others; `profile` layers what profiles add, one large distribution each, and the last of them the small
+    ones; `own` layers one large own distribution each, and the last of them the small ones; `files` own
     files; `image` the lock and the probe.
     """
 
@@ -31,6 +32,7 @@ class LayerKind(StrEnum):
     PACKAGES = "packages"
     LINKS = "links"
     BYTECODE = "bytecode"
+    PROFILE = "profile"
     OWN = "own"
     FILES = "files"
     IMAGE = "image"

@@ -10,12 +10,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from envbuilder.core.errors import EngineError, UsageError
+from envbuilder.core.http.origins import is_loopback
 from envbuilder.image.builds import EngineInfo, ImageInfo
-from envbuilder.image.running.node_runtimes import Program, is_in_registry, labels_in, source_of, written
+from envbuilder.image.running.node_runtimes import Program, is_in_registry, labels_in, refuse_keep, source_of, written
 from envbuilder.oci.layout.singularity_metadata import LABELS_FILE
-from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.oci.runtime.command import Console, PublishedPort, RunRequest, RunResult
+from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
 
 PROGRAMS = ("apptainer", "singularity")
+_REGISTRY = "docker://"
 _DRIVER = "proc/driver/nvidia/version"
 _CANNOT_START = (
     (re.compile(r"executable file not found|no such file or directory"), 127),
@@ -66,11 +69,12 @@ class ApptainerRunner:
         result = self._run(request)
         return result if result.status != _NO_START else _not_started(result, request.image)
 
-    def follow(self, request: RunRequest, output: Output) -> int:
-        """Run a command in an image to its end, and pass on its output as it is written; errors as in `run`."""
-        return self._run(replace(request, timeout=math.inf), output).status
+    def follow(self, request: RunRequest, console: Console) -> int:
+        """Run a command in an image to its end with these standard streams; errors as in `run`."""
+        with relayed(_forwarded(request), connect_on_host):
+            return self._run(replace(request, timeout=math.inf), console).status
 
-    def _run(self, request: RunRequest, output: Output | None = None) -> RunResult:
+    def _run(self, request: RunRequest, console: Console | None = None) -> RunResult:
         self._refuse(request)
         self.work.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=self.work, prefix="apptainer-") as name:
@@ -80,16 +84,14 @@ class ApptainerRunner:
             mounts = (*request.mounts, *written(request.files, folder))
             binds = (*_binds(mounts, ":ro"), *_binds(request.shared, ""))
             options = (*_options(request), "--workdir", str(scratch), *binds)
-            # --env would split values at commas.
-            more = {
-                f"{prefix}ENV_{key}": value for key, value in request.env for prefix in ("APPTAINER", "SINGULARITY")
-            }
             source = source_of(request.image)
-            image = f"docker://{source}" if not Path(request.image).exists() else source
+            image = f"{_REGISTRY}{source}" if not Path(request.image).exists() else source
             arguments = ("--quiet", "exec", *options, image, *request.command)
-            return self.program.call(arguments, timeout=request.timeout, output=output, more=more)
+            more = dict(_variables(request, image))
+            return self.program.call(arguments, timeout=request.timeout, console=console, more=more)
 
     def _refuse(self, request: RunRequest) -> None:
+        refuse_keep(request, "Apptainer")
         if request.user:
             raise UsageError("Apptainer runs commands as yourself", hint="omit --user")
         if request.devices:
@@ -104,6 +106,12 @@ class ApptainerRunner:
             )
 
 
+def _forwarded(request: RunRequest) -> tuple[PublishedPort, ...]:
+    if request.ports and request.network == "none":
+        raise UsageError("Apptainer cannot publish ports of a command without network", hint="omit --no-network")
+    return on_shared_network(request.ports)
+
+
 def _options(request: RunRequest) -> Iterator[str]:
     """Yield the options that depend on the request: by default, nothing of the host's home, /tmp and variables."""
     yield from ("--cleanenv", "--contain")
@@ -113,6 +121,16 @@ def _options(request: RunRequest) -> Iterator[str]:
         yield from ("--net", "--network", "none")
     if request.folder:
         yield from ("--pwd", request.folder)
+
+
+def _variables(request: RunRequest, image: str) -> Iterator[tuple[str, str]]:
+    """Yield the environment variables of the program: those of the command, and settings."""
+    for prefix in ("APPTAINER", "SINGULARITY"):
+        # --env would split values at commas.
+        yield from ((f"{prefix}ENV_{key}", value) for key, value in request.env)
+        if is_loopback(image.removeprefix(_REGISTRY).partition("/")[0]) and image.startswith(_REGISTRY):
+            # A registry on this machine may have no TLS, as for the registry client; its certificate is not verified.
+            yield f"{prefix}_NOHTTPS", "1"
 
 
 def _binds(mounts: tuple[tuple[str, str], ...], mode: str) -> Iterator[str]:

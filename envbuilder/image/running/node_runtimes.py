@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from envbuilder.core.errors import ToolFailed, ToolMissing
+from envbuilder.core.errors import ToolFailed, ToolMissing, UsageError
 from envbuilder.core.json_fields import parsed, record
-from envbuilder.oci.runtime.command import Output, RunResult
-from envbuilder.oci.runtime.processes import nothing_more, wait_for
+from envbuilder.oci.runtime.command import Console, RunRequest, RunResult
+from envbuilder.oci.runtime.processes import hand_over, nothing_more, wait_for
 
 SQUASHES = (".sif", ".sqsh", ".squashfs", ".sqfs")
 """Suffixes of files that are a root file system for Apptainer."""
@@ -44,25 +44,35 @@ class Program:
         arguments: Sequence[str],
         *,
         timeout: float,
-        output: Output | None = None,
         kill: Callable[[], None] = nothing_more,
         more: Mapping[str, str] | None = None,
+        console: Console | None = None,
     ) -> RunResult:
         """Run it to its end.
 
         Args:
             arguments: Its arguments.
             timeout: Seconds after which it is killed; may be infinite.
-            output: Receives the output as it comes; it is not kept then.
             kill: Kills what the program has started elsewhere.
             more: Further variables.
+            console: Its standard streams; None to keep the output.
 
         Raises:
             ToolFailed: It cannot be started.
         """
         command, environ = (self.path, *arguments), {**self.environ, **(more or {})}
         try:
-            ended = wait_for(command, timeout=timeout, environ=environ, output=output, kill=kill)
+            if console and console.terminal:
+                return RunResult(status=hand_over(command, environ, kill), stdout=b"", stderr=b"", timed_out=False)
+            ended = wait_for(
+                command,
+                timeout=timeout,
+                environ=environ,
+                output=console.output if console else None,
+                given=console.given if console else None,
+                kill=kill,
+                signals=console is not None,
+            )
         except OSError as error:
             raise ToolFailed(f"{self.path} cannot be started: {error}") from error
         return RunResult(status=ended.status, stdout=ended.stdout, stderr=ended.stderr, timed_out=ended.timed_out)
@@ -111,6 +121,15 @@ def written(files: Sequence[tuple[str, bytes]], folder: Path) -> tuple[tuple[str
         file.chmod(0o644)
         mounts.append((str(file), path))
     return tuple(mounts)
+
+
+def refuse_keep(request: RunRequest, program: str) -> None:
+    """Raise UsageError if changes of the image are to be kept, which a program does not support."""
+    if request.keep:
+        raise UsageError(
+            f"{program} cannot keep changes of an image",
+            hint="write files to a --mount, add packages to envbuilder.yaml, or use --engine assemble",
+        )
 
 
 def labels_in(content: bytes) -> tuple[tuple[str, str], ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -14,12 +13,11 @@ from tempfile import TemporaryDirectory
 from envbuilder.core.errors import EngineError, UsageError
 from envbuilder.core.json_fields import parsed, record, records, text, texts
 from envbuilder.image.builds import EngineInfo, ImageInfo
-from envbuilder.image.running.node_runtimes import SQUASHES, Program, is_in_registry, source_of, written
-from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.image.running.node_runtimes import SQUASHES, Program, is_in_registry, refuse_keep, source_of, written
+from envbuilder.oci.runtime.cdi import FOLDERS, GPU, has_gpus
+from envbuilder.oci.runtime.command import Console, RunRequest, RunResult, bracketed
 
-ALL_GPUS = "nvidia.com/gpu=all"
-_CDI_KIND = "nvidia.com/gpu"
-_CDI = ("etc/cdi", "var/run/cdi")
+ALL_GPUS = f"{GPU}=all"
 _FAILED = 125
 """Exit status for errors of podman itself: https://docs.podman.io/en/latest/markdown/podman-run.1.html#exit-status"""
 _SECONDS_TO_REMOVE = 30.0
@@ -43,8 +41,7 @@ class PodmanRunner:
 
     def info(self) -> EngineInfo:
         """Return its properties; it has GPUs where a CDI specification describes those of NVIDIA."""
-        specifications = (file for place in _CDI for file in sorted((self.root / place).glob("*")) if file.is_file())
-        gpus = any(_CDI_KIND in file.read_text(encoding="utf-8", errors="replace") for file in specifications)
+        gpus = has_gpus(self.root)
         return EngineInfo(name="podman", version="", api="", storage="", gpus=gpus, sessionless_buildkit=False)
 
     def image(self, reference: str) -> ImageInfo | None:
@@ -89,14 +86,15 @@ class PodmanRunner:
             raise EngineError(f"podman cannot run {request.image}: {_last_line(result)}")
         return result
 
-    def follow(self, request: RunRequest, output: Output) -> int:
-        """Run a command in an image to its end, and pass on its output as it is written; errors as in `run`."""
-        return self._run(replace(request, timeout=math.inf), output).status
+    def follow(self, request: RunRequest, console: Console) -> int:
+        """Run a command in an image to its end with these standard streams; errors as in `run`."""
+        return self._run(replace(request, timeout=math.inf), console).status
 
-    def _run(self, request: RunRequest, output: Output | None = None) -> RunResult:
+    def _run(self, request: RunRequest, console: Console | None = None) -> RunResult:
+        refuse_keep(request, "podman")
         if (request.gpus or request.devices) and not self.info().gpus:
             raise UsageError(
-                f"no GPUs for podman: no file in /{_CDI[0]} or /{_CDI[1]} describes {_CDI_KIND}",
+                f"no GPUs for podman: no file in /{FOLDERS[0]} or /{FOLDERS[1]} describes {GPU}",
                 hint="nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml; without GPUs: --no-gpus, or --tier cpu",
             )
         if request.image not in self.ids and self.image(request.image) is None:
@@ -108,9 +106,12 @@ class PodmanRunner:
             Path(folder).chmod(0o755)
             mounts = (*request.mounts, *written(request.files, Path(folder)))
             volumes = (*_volumes(mounts, ":ro"), *_volumes(request.shared, ""))
-            options = ("--rm", "--name", name, "--pull", "never", "--entrypoint", "", *_options(request), *volumes)
+            given = (*_options(request), *_streams(console), *volumes, *_home(request, Path(folder)))
+            options = ("--rm", "--name", name, "--pull", "never", "--entrypoint", "", *given)
             arguments = ("run", *options, self.ids[request.image], *request.command)
-            return self.program.call(arguments, timeout=request.timeout, output=output, kill=lambda: _ignore(remove()))
+            return self.program.call(
+                arguments, timeout=request.timeout, console=console, kill=lambda: _ignore(remove())
+            )
 
     def _pulled(self, source: str, reference: str) -> str:
         pulled = self._call("pull", "--quiet", source)
@@ -129,20 +130,49 @@ def _ignore(_result: RunResult) -> None:
 def _options(request: RunRequest) -> Iterator[str]:
     for device in request.devices or ((ALL_GPUS,) if request.gpus else ()):
         yield from ("--device", device)
+    yield from _user(request)
     if request.gpus or request.shared or request.files:
         # SELinux would deny devices of the driver and directories of the host.
         yield from ("--security-opt", "label=disable")
     if request.network != "default":
         yield from ("--network", request.network)
-    if request.user:
-        yield from ("--user", request.user)
-    elif request.shared and os.geteuid():
-        # Otherwise the user of the image is another one on this host, who may not write to the mounted directories.
-        yield from ("--userns", "keep-id", "--user", f"{os.geteuid()}:{os.getegid()}")
+    for port in request.ports:
+        yield from ("--publish", f"{bracketed(port.address)}:{port.host}:{port.container}")
     if request.folder:
         yield from ("--workdir", request.folder)
     for name, value in request.env:
         yield from ("--env", f"{name}={value}")
+
+
+def _user(request: RunRequest) -> Iterator[str]:
+    """Yield the options for the user; podman adds a user of this host to those of the image."""
+    caller = request.caller
+    if caller and caller.uid:
+        # Without it, a rootless podman would map the uid to another one of this host.
+        yield from ("--userns", "keep-id")
+    if caller:
+        yield from ("--user", f"{caller.uid}:{caller.gid}")
+    elif request.user:
+        yield from ("--user", request.user)
+
+
+def _home(request: RunRequest, folder: Path) -> Iterator[str]:
+    """Yield the options for the home directory of a user whom the image does not know.
+
+    podman would use the working directory, which is that of a mount.
+    """
+    caller = request.caller
+    if caller and caller.uid and "HOME" not in dict(request.env):
+        place, home = folder / "home", f"/home/{caller.name or caller.uid}"
+        place.mkdir()
+        yield from ("--env", f"HOME={home}", "--volume", f"{place}:{home}")
+
+
+def _streams(console: Console | None) -> Iterator[str]:
+    if console and (console.terminal or console.given is not None):
+        yield "--interactive"
+    if console and console.terminal:
+        yield "--tty"
 
 
 def _volumes(mounts: tuple[tuple[str, str], ...], mode: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.core.names import requirement_name
@@ -35,7 +35,7 @@ def row_request(row: Environment, choice: BaseChoice) -> Resolution:
 
 
 def own_request(row: Environment, shared: Resolution, spec: Spec, resolved: Iterable[Chosen]) -> Resolution:
-    """Return the request for the environment with own packages; keep its versions wherever possible.
+    """Return the request for environment and profiles with own packages; keep their versions wherever possible.
 
     The environment's TensorFlow satisfies requirements of every other distribution of TensorFlow.
     """
@@ -76,14 +76,26 @@ def own_build_request(shared: Resolution, spec: Spec, installed: Iterable[Chosen
     )
 
 
-def grouped(  # noqa: PLR0913  each is one group of distributions, or decides about them
-    row: Environment,
-    choice: BaseChoice,
-    shared: Iterable[Chosen],
-    complete: Iterable[Chosen],
-    build: Iterable[Chosen],
-    own_build: Iterable[Chosen] = (),
-) -> tuple[PackagePin, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """The distributions of an image, as they were resolved in turn.
+
+    Attributes:
+        shared: Those of the environment alone.
+        added: Those that its profiles add.
+        complete: All that are installed, with own packages.
+        build: Build dependencies of source distributions.
+        own_build: Those of own packages with a build stage.
+    """
+
+    shared: Iterable[Chosen]
+    added: Iterable[Chosen]
+    complete: Iterable[Chosen]
+    build: Iterable[Chosen]
+    own_build: Iterable[Chosen] = ()
+
+
+def layered(row: Environment, choice: BaseChoice, resolved: Resolved) -> tuple[PackagePin, ...]:
     """Assign every distribution to a layer.
 
     A distribution that the own packages added or moved to another version belongs to the own layer. If nothing was
@@ -92,10 +104,13 @@ def grouped(  # noqa: PLR0913  each is one group of distributions, or decides ab
     Returns:
         Sorted by group in layer order, then by name.
     """
-    below = {(chosen.name, chosen.version) for chosen in shared}
+    below = {(chosen.name, chosen.version) for chosen in resolved.shared}
+    tools = {(chosen.name, chosen.version) for chosen in resolved.added}
     libraries = {wheel.partition("==")[0] for wheel in choice.libraries.wheels} if choice.libraries else set()
 
     def group(chosen: Chosen) -> PackageGroup:
+        if (chosen.name, chosen.version) in tools:
+            return PackageGroup.PROFILE
         if (chosen.name, chosen.version) not in below:
             return PackageGroup.OWN
         if chosen.name == row.framework.package:
@@ -104,9 +119,18 @@ def grouped(  # noqa: PLR0913  each is one group of distributions, or decides ab
             return PackageGroup.CUDA
         return PackageGroup.PACKAGES
 
-    pins = [_pin(chosen, group(chosen)) for chosen in complete]
-    pins += [_pin(chosen, PackageGroup.BUILD) for chosen in build]
-    pins += [_pin(chosen, PackageGroup.OWN_BUILD) for chosen in own_build]
+    pins = [_pin(chosen, group(chosen)) for chosen in resolved.complete]
+    build = grouped_as(PackageGroup.BUILD, resolved.build)
+    return in_layer_order((*pins, *build, *grouped_as(PackageGroup.OWN_BUILD, resolved.own_build)))
+
+
+def grouped_as(group: PackageGroup, chosen: Iterable[Chosen]) -> tuple[PackagePin, ...]:
+    """Return pins that all belong to one layer."""
+    return tuple(_pin(each, group) for each in chosen)
+
+
+def in_layer_order(pins: Iterable[PackagePin]) -> tuple[PackagePin, ...]:
+    """Return pins sorted by group in layer order, then by name."""
     order = list(PackageGroup)
     return tuple(sorted(pins, key=lambda pin: (order.index(pin.group), pin.name)))
 

@@ -19,6 +19,7 @@ from envbuilder.core.versions import Release
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.resolve.placeholder_wheels import write_stand_in
 from envbuilder.lock.resolve.resolver import Resolution
+from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
 from envbuilder.lock.resolve.wheel_files import Candidate, best
 from envbuilder.oci.runtime.interpreter_guard import Guard
 
@@ -140,10 +141,10 @@ def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreac
 
 
 def _provided_in(told: str, wanted: Resolution) -> str:
-    """Return the version of a provided distribution that uv's explanation names; empty if it names none."""
+    """Return the version of a provided TensorFlow that uv's explanation names; empty if it names none."""
     for pin in wanted.provided:
         name, _, version = pin.partition("==")
-        if re.search(rf"(?<![\w.-]){re.escape(name)}[=<>~!]", told):
+        if name in DISTRIBUTIONS and re.search(rf"(?<![\w.-]){re.escape(name)}[=<>~!]", told):
             return version
     return ""
 

@@ -11,6 +11,57 @@ Output: TypeAlias = Callable[[int, bytes], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Console:
+    """Standard streams of a command that is followed to its end.
+
+    Attributes:
+        output: Receives the output as it is written; not called if the command has the terminal.
+        given: Open file for standard input; None for an empty one.
+        terminal: Whether the command gets a terminal, which is connected to that of this process: its standard input
+            and output.
+    """
+
+    output: Output
+    given: int | None = None
+    terminal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedPort:
+    """A TCP port of a container that this host forwards to.
+
+    Attributes:
+        address: Address of this host.
+        host: Port of this host.
+        container: Port in the container.
+    """
+
+    address: str
+    host: int
+    container: int
+
+
+def bracketed(address: str) -> str:
+    """Return an IP address as it is written before a port."""
+    return f"[{address}]" if ":" in address else address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """A user of this host who runs a command; the image need not know the user.
+
+    Attributes:
+        uid: User.
+        gid: Primary group.
+        name: Login name; used if the image has no user with this uid.
+    """
+
+    uid: int
+    gid: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """One command in a new container that is removed afterwards.
 
@@ -28,6 +79,12 @@ class RunRequest:
         copy_out: Absolute path of one file in the container to read after the command has ended; empty for none.
         shared: `(path on this host, path in the container)`, writable.
         folder: Working directory; empty for that of the image.
+        ports: Published ports.
+        caller: User to run as instead of that of the image, with a name and a writable home directory; None for
+            `user`.
+        writable: Whether the command may change the image; the changes are discarded, or kept under `keep`.
+        keep: Name, or absolute path of a directory, under which changes are kept for the next run; empty to discard
+            them. Only with `writable`.
     """
 
     image: str
@@ -43,6 +100,10 @@ class RunRequest:
     copy_out: str = ""
     shared: tuple[tuple[str, str], ...] = ()
     folder: str = ""
+    ports: tuple[PublishedPort, ...] = ()
+    caller: Caller | None = None
+    writable: bool = False
+    keep: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

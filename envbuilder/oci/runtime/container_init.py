@@ -1,6 +1,8 @@
 """Program that enters a new root and executes a command; it uses the standard library only.
 
-Usage: `python container_init.py TASK.json FD`; errors before the start of the command are written to the open file FD.
+Usage: `python container_init.py TASK.json FD TERMINAL CONNECTIONS`; errors before the start of the command are written
+to the open file FD. TERMINAL is a socket to which the terminal of the command is sent. Each port (two bytes) that
+CONNECTIONS receives is answered with a connection to it, or without one if nothing listens there. `-` stands for none.
 `python container_init.py --cover COVER.json COMMAND…` is for `interpreter_guard.py`.
 """
 
@@ -12,6 +14,7 @@ import json
 import os
 import re
 import resource
+import select
 import signal
 import socket
 import struct
@@ -30,6 +33,9 @@ _CAN_BE_INSPECTED, _SET_FILTER, _BY_PROGRAM = 4, 22, 2
 _CAPABILITIES_3 = 0x20080522
 _LAST_CAPABILITY = 63
 _SET_FLAGS, _UP = 0x8914, 1
+_UNLOCK_TERMINAL, _NUMBER_OF_TERMINAL, _CONTROLLING_TERMINAL = 0x40045431, 0x80045430, 0x540E
+_FORWARDED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+_LINKS_AT_MOST = 40
 _NODES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
 
@@ -102,18 +108,46 @@ def _build(task: dict[str, object]) -> None:
     _mount(root, root, flags=_BIND)
     for bind in _binds(task, "parts"):
         _bind(str(bind["source"]), f"{root}{bind['target']}", writable=False)
+    for target, options in cast("list[tuple[str, str]]", task["overlays"]):
+        _mount("overlay", f"{root}{target}", "overlay", _NO_SUID | _NO_DEVICES, options)
     _mount("proc", f"{root}/proc", "proc", _NO_SUID | _NO_EXEC | _NO_DEVICES)
     _devices(f"{root}/dev", str(task["size"]))
+    for source, target in cast("list[tuple[str, str]]", task["devices"]):
+        _make_point(source, f"{root}{target}")
+        _mount(source, f"{root}{target}", flags=_BIND)
     # A new sysfs, without the file systems below /sys, may only be mounted by the owner of the network namespace:
     # https://github.com/torvalds/linux/blob/v6.12/fs/sysfs/mount.c
     _system(f"{root}/sys", fresh=not (_shares_network(task) and task["map_accounts"]))
     for folder in cast("list[str]", task["empty"]):
         _mount("tmpfs", f"{root}{folder}", "tmpfs", _NO_SUID | _NO_DEVICES, f"mode=1777{task['size']}")
     for bind in _binds(task, "binds"):
-        target = f"{root}{bind['target']}"
+        target = _inside(root, str(bind["target"])) if task["overlays"] else f"{root}{bind['target']}"
         _make_point(str(bind["source"]), target)
         _bind(str(bind["source"]), target, writable=bool(bind["writable"]))
     _protect(root, task)
+    if task["overlays"]:
+        Path(_inside(root, str(task["folder"]))).mkdir(parents=True, exist_ok=True)
+
+
+def _inside(root: str, path: str) -> str:
+    """Return a path of the root on this host; links, which an earlier command may have made, are resolved inside it."""
+    pending, done, links = [part for part in reversed(path.split("/")) if part], list[str](), 0
+    while pending:
+        part = pending.pop()
+        if part in {".", ".."}:
+            del done[len(done) - (part == "..") :]
+            continue
+        place = Path(root, *done, part)
+        if not place.is_symlink():
+            done.append(part)
+            continue
+        links += 1
+        if links > _LINKS_AT_MOST:
+            raise _Refused(f"too many levels of symbolic links: {path}")
+        target = str(place.readlink())
+        done = [] if target.startswith("/") else done
+        pending += [one for one in reversed(target.split("/")) if one]
+    return "/".join((root, *done))
 
 
 def _binds(task: dict[str, object], name: str) -> list[dict[str, object]]:
@@ -169,14 +203,15 @@ def _protect(root: str, task: dict[str, object]) -> None:
             _mount("/dev/null", str(place), flags=_BIND)
 
 
-def _change_root(root: str) -> None:
+def _change_root(root: str, *, writable: bool) -> None:
     os.chdir(root)
     # This puts the old root on top of the new one: https://man7.org/linux/man-pages/man2/pivot_root.2.html, NOTES.
     _call("pivot_root", b".", b".")
     _call("umount2", b".", ctypes.c_int(_DETACH))
     os.chdir("/")
     kept = os.statvfs("/").f_flag & _NO_EXEC
-    _mount("", "/", flags=_BIND | _REMOUNT | _READ_ONLY | _NO_SUID | _NO_DEVICES | kept)
+    kept |= 0 if writable else _READ_ONLY
+    _mount("", "/", flags=_BIND | _REMOUNT | _NO_SUID | _NO_DEVICES | kept)
 
 
 def _loopback() -> None:
@@ -189,12 +224,14 @@ def _drop_privileges(task: dict[str, object]) -> None:
     if task["own_accounts"]:
         _change_account(uid, gid)
         _map_this_account()
-    _forbid_capabilities()
+    privileges = cast("list[int]", task["privileges"])
+    _forbid_capabilities(privileges)
     if not (task["own_accounts"] or task["map_accounts"]):
         _change_account(uid, gid)
     if os.getresuid() != (uid,) * 3 or os.getresgid() != (gid,) * 3:
         raise _Refused(f"the user {uid}:{gid} became {os.getresuid()}:{os.getresgid()}")
-    _call("capset", struct.pack("II", _CAPABILITIES_3, 0), bytes(24))
+    kept = sum(1 << number for number in privileges)
+    _call("capset", struct.pack("II", _CAPABILITIES_3, 0), struct.pack("III12x", kept, kept, 0))
     _control(_NO_NEW_PRIVILEGES, 1)
 
 
@@ -219,8 +256,8 @@ def _write_maps(uids: tuple[int, int], gids: tuple[int, int]) -> None:
     Path("/proc/self/gid_map").write_bytes(b"%d %d 1" % gids)
 
 
-def _forbid_capabilities() -> None:
-    for number in range(_LAST_CAPABILITY + 1):
+def _forbid_capabilities(kept: list[int]) -> None:
+    for number in set(range(_LAST_CAPABILITY + 1)) - set(kept):
         _LIBC.prctl(_DROP_BOUNDING, ctypes.c_ulong(number), 0, 0, 0)  # numbers above the kernel's last one fail
     _LIBC.prctl(_AMBIENT, ctypes.c_ulong(_CLEAR_AMBIENT), 0, 0, 0)
 
@@ -243,11 +280,12 @@ def _become(task: dict[str, object]) -> NoReturn:
     root = str(task["root"])
     _control(_DIE_WITH_PARENT, signal.SIGKILL)
     _build(task)
-    _change_root(root)
+    _change_root(root, writable=bool(task["overlays"]))
     _call("sethostname", b"envbuilder", ctypes.c_size_t(10))
     if not _shares_network(task):
         _loopback()
     os.umask(0o022)
+    terminal = _open_terminal(task) if task["terminal"] else None
     _limit(task)
     _drop_privileges(task)
     # A change of the user resets it: https://man7.org/linux/man-pages/man2/prctl.2.html, PR_SET_PDEATHSIG.
@@ -256,6 +294,10 @@ def _become(task: dict[str, object]) -> NoReturn:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     _filter(task)
+    if task["init"]:
+        _be_init()
+    if terminal is not None:
+        _use_terminal(terminal)
     command = cast("list[str]", task["command"])
     try:
         os.execvpe(command[0], command, cast("dict[str, str]", task["env"]))  # noqa: S606  executes the command
@@ -263,6 +305,57 @@ def _become(task: dict[str, object]) -> NoReturn:
         _end(f"exec: {command[0]}: executable file not found", 127)
     except OSError as error:
         _end(f"exec: {command[0]}: {error.strerror}", 126)
+
+
+def _open_terminal(task: dict[str, object]) -> int:
+    """Open a terminal of the new root; send its other side away."""
+    try:
+        away = os.open("/dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        fcntl.ioctl(away, _UNLOCK_TERMINAL, bytes(4))
+        number = int.from_bytes(fcntl.ioctl(away, _NUMBER_OF_TERMINAL, bytes(4)), sys.byteorder)
+        terminal = os.open(f"/dev/pts/{number}", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        raise _Refused(f"terminal: {error.strerror}") from error
+    os.fchown(terminal, cast("int", task["uid"]), cast("int", task["gid"]))
+    with socket.socket(fileno=cast("int", task["terminal"])) as control:
+        socket.send_fds(control, [b"t"], [away])
+    os.close(away)
+    return terminal
+
+
+def _use_terminal(terminal: int) -> None:
+    os.setsid()
+    fcntl.ioctl(terminal, _CONTROLLING_TERMINAL, 0)
+    for number in range(3):
+        os.dup2(terminal, number)
+
+
+def _be_init() -> None:
+    """Continue in a child only. This process passes signals on to it, and ends with its status.
+
+    The kernel does not deliver signals to process 1 that it has no handler for: https://man7.org/linux/man-pages/man7/pid_namespaces.7.html
+    """
+    children: list[int] = []
+
+    def forward(number: int, _frame: object) -> None:
+        for child in children:
+            os.kill(child, number)
+
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    child = os.fork()
+    if not child:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        return
+    children.append(child)
+    while True:
+        ended, status = os.wait()
+        if ended == child:
+            os._exit(_status(status))
+
+
+def _status(ended: int) -> int:
+    return os.WEXITSTATUS(ended) if os.WIFEXITED(ended) else 128 + os.WTERMSIG(ended)
 
 
 def _end(text: str, status: int) -> NoReturn:
@@ -293,13 +386,20 @@ def continue_inside(described: str, command: list[str], environ: dict[str, str])
     env["HOME"] = "/tmp"  # noqa: S108  in the new root
     here = str(Path.cwd())
     there = any(bind["writable"] and f"{here}/".startswith(f"{bind['target']}/") for bind in _binds(task, "binds"))
+    task.update(terminal=None, connections=None)
     _run({**task, "command": command, "env": env, "folder": here if there else "/"}, 2)
 
 
-def main(described: str, trouble: int) -> NoReturn:
+def main(described: str, trouble: int, terminal: str, connections: str) -> NoReturn:
     """Read the task, and execute it in a child, since only a child is in the new PID namespace."""
     os.set_inheritable(trouble, False)  # noqa: FBT003  takes no keyword
-    _run(json.loads(Path(described).read_bytes()), trouble)
+    task = json.loads(Path(described).read_bytes())
+    files = {"terminal": terminal, "connections": connections}
+    for name, number in files.items():
+        task[name] = int(number) if number != "-" else None
+        if task[name] is not None:
+            os.set_inheritable(task[name], False)  # noqa: FBT003  takes no keyword
+    _run(task, trouble)
 
 
 def _run(task: dict[str, object], trouble: int) -> NoReturn:
@@ -309,14 +409,40 @@ def _run(task: dict[str, object], trouble: int) -> NoReturn:
         child = os.fork()
         if not child:
             _become(task)
+        if task["init"]:
+            for number in _FORWARDED:
+                signal.signal(number, lambda number, _: os.kill(child, number))
+        if task["terminal"] is not None:
+            os.close(cast("int", task["terminal"]))
+        if task["connections"] is not None:
+            _connect_until_end(cast("int", task["connections"]), child)
         _, ended = os.waitpid(child, 0)
     except (_Refused, OSError) as error:
         os.write(trouble, str(error).encode("utf-8", "replace"))
         os._exit(125)
-    os._exit(os.WEXITSTATUS(ended) if os.WIFEXITED(ended) else 128 + os.WTERMSIG(ended))
+    os._exit(_status(ended))
+
+
+def _connect_until_end(connections: int, child: int) -> None:
+    """Answer requests for connections until the command ends; this process is in its network namespace."""
+    ended = os.pidfd_open(child)
+    with socket.socket(fileno=connections) as control:
+        while True:
+            ready, _, _ = select.select([control.fileno(), ended], [], [])
+            if ended in ready:
+                return
+            _answer(control, int.from_bytes(control.recv(2, socket.MSG_WAITALL), "big"))
+
+
+def _answer(control: socket.socket, port: int) -> None:
+    try:
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            socket.send_fds(control, [b"c"], [connection.fileno()])
+    except OSError:
+        control.send(b"-")
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "--cover":
         cover(sys.argv[2], sys.argv[3:])
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4])

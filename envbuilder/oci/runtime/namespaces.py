@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +13,10 @@ from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.limits import result_of, rlimits, size_option
 from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
 from envbuilder.oci.runtime.outputs import scratch
+from envbuilder.oci.runtime.port_relays import Connector, connect_on_host, on_shared_network, relayed
 from envbuilder.oci.runtime.programs import launch
 from envbuilder.oci.runtime.root_mounts import Bind, Skeleton, make_skeleton
-from envbuilder.oci.runtime.sandbox import FOREIGN, Task
+from envbuilder.oci.runtime.sandbox import FILE_PRIVILEGES, FOREIGN, Task, has_privileges
 from envbuilder.oci.runtime.seccomp import is_filtered, program
 
 INSIDE = Path(__file__).with_name("container_init.py")
@@ -40,12 +44,25 @@ class Namespaces:
 
     def run(self, task: Task) -> RunResult:
         """See `Sandbox.run`."""
-        with scratch(self.work) as folder:
+        with scratch(self.work) as folder, ExitStack() as stack:
             skeleton = make_skeleton(task, folder)
             place = folder / "task.json"
             place.write_text(json.dumps(described(task, skeleton, as_root=self.as_root)), "utf-8")
-            ended = launch(INSIDE, place, task)
+            network = stack.enter_context(_relays(task))
+            ended = launch(INSIDE, place, task, network)
             return result_of(ended, task, skeleton.copied)
+
+
+@contextmanager
+def _relays(task: Task) -> Iterator[int | None]:
+    """Forward the published ports; yield the open file over which connections inside the namespace are made, if any."""
+    if not task.ports or task.host_network:
+        with relayed(on_shared_network(task.ports), connect_on_host):
+            yield None
+        return
+    near, far = socket.socketpair()
+    with near, far, relayed(task.ports, Connector(near)):
+        yield far.fileno()
 
 
 def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, object]:
@@ -53,6 +70,8 @@ def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, obj
     return {
         "root": str(skeleton.root),
         "parts": [_plain(bind) for bind in skeleton.parts],
+        "overlays": [[each.target, ",".join(each.options(as_root=as_root))] for each in skeleton.overlays],
+        "devices": [list(pair) for pair in task.devices],
         "empty": list(skeleton.empty),
         "binds": [_plain(bind) for bind in skeleton.binds],
         "hidden": [*HIDDEN, *task.hidden],
@@ -64,6 +83,8 @@ def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, obj
         "gid": task.gid,
         "map_accounts": not as_root,
         "own_accounts": as_root and task.uid == FOREIGN,
+        "privileges": sorted(FILE_PRIVILEGES.values()) if has_privileges(task, as_root=as_root) else [],
+        "init": task.signals or task.terminal,
         "limits": rlimits(task.limits, shared_account=not as_root),
         "size": size_option(task.limits),
         "filter": program().hex() if is_filtered() else "",

@@ -31,7 +31,10 @@ def read_inside(folder: Path, path: str, *, limit: int = LARGEST) -> bytes | Non
         VerificationFailed: It is larger.
     """
     *parents, name = [part for part in path.split("/") if part not in {"", "."}] or [""]
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
     try:
         for part in parents:
             above, handle = handle, os.open(part, _FOLDER, dir_fd=handle)

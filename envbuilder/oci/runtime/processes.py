@@ -10,11 +10,12 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import IO, Protocol, cast
 
 from envbuilder.oci.runtime.command import Output
+from envbuilder.oci.runtime.terminals import forwarded, from_the_keyboard
 
 KILLED = 137
 KEPT = 32 << 20
@@ -61,10 +62,11 @@ def wait_for(  # noqa: PLR0913  one way to run a process
     kill: Callable[[], None] = nothing_more,
     pass_fds: Sequence[int] = (),
     output: Output | None = None,
-    given: IO[bytes] | None = None,
+    given: IO[bytes] | int | None = None,
     answer: IO[bytes] | None = None,
     limit: int = KEPT,
     cancellation: Cancellation | None = None,
+    signals: bool = False,
 ) -> Ended:
     """Run a command until it ends or times out; no process of it is left afterwards.
 
@@ -79,13 +81,14 @@ def wait_for(  # noqa: PLR0913  one way to run a process
         answer: Open file for standard output; None to keep the output.
         limit: Maximum of kept bytes of both streams together; the command is killed if it writes more.
         cancellation: Ends the command; None for never.
+        signals: Whether the signals that ask this process to end are passed on to the command first.
 
     Raises:
         CancelledError: The command was cancelled.
     """
     process = subprocess.Popen(
         command,
-        stdin=given or subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if given is None else given,
         stdout=answer or subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=dict(environ),
@@ -94,7 +97,7 @@ def wait_for(  # noqa: PLR0913  one way to run a process
     )
     kept = _Kept(limit=limit)
     timed_out = flooded = False
-    with process:
+    with process, forwarded(process.send_signal) if signals else nullcontext():
         try:
             _follow(process, timeout, output or kept.hear, cancellation)
         except (subprocess.TimeoutExpired, _Flooded) as error:
@@ -113,6 +116,25 @@ def wait_for(  # noqa: PLR0913  one way to run a process
         timed_out=timed_out,
         flooded=flooded,
     )
+
+
+def hand_over(command: Sequence[str], environ: Mapping[str, str], kill: Callable[[], None] = nothing_more) -> int:
+    """Run a command that uses the standard streams and the terminal of this process; return its status as in a shell.
+
+    Args:
+        command: Program and arguments.
+        environ: Its environment.
+        kill: Kills what the command has started elsewhere, if this process has to end before it.
+    """
+    process = subprocess.Popen(command, env=dict(environ))
+    with process, from_the_keyboard(), forwarded(process.send_signal, keyboard=False):
+        try:
+            status = process.wait()
+        except BaseException:
+            kill()
+            process.kill()
+            raise
+    return status if status >= 0 else 128 - status
 
 
 class _Flooded(Exception):

@@ -3,39 +3,53 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
+import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from envbuilder.core.errors import ToolFailed
 from envbuilder.oci.runtime.processes import Ended, wait_for
 from envbuilder.oci.runtime.sandbox import Task
+from envbuilder.oci.runtime.terminals import connect, forwarded
 
 
-def launch(program: Path, described: Path, task: Task) -> Ended:
+def launch(program: Path, described: Path, task: Task, network: int | None = None) -> Ended:
     """Run the command of a task by a program that reads a description.
 
     Args:
-        program: Its arguments are the path of a JSON document, and an open file for errors before the command.
+        program: Its arguments are the path of a JSON document, an open file for errors before the command, and the
+            sockets for a terminal and for connections, `-` for none.
         described: The JSON document.
         task: The task; its streams, timeout and output are used.
+        network: Socket for connections to published ports; None if there are none.
 
     Raises:
         ToolFailed: The kernel refuses a step of the program.
     """
     reading, writing = os.pipe()
+    command = (sys.executable, "-I", "-S", str(program), str(described), str(writing))
+    files = (writing,) if network is None else (writing, network)
+    connections = "-" if network is None else str(network)
     try:
-        ended = wait_for(
-            (sys.executable, "-I", "-S", str(program), str(described), str(writing)),
-            timeout=task.timeout,
-            environ={"PATH": os.defpath},
-            pass_fds=(writing,),
-            output=task.output,
-            given=task.given,
-            answer=task.answer,
-            limit=task.limits.output,
-            cancellation=task.cancellation,
-        )
+        if task.terminal:
+            ended = _on_terminal(command, connections, files)
+        else:
+            ended = wait_for(
+                (*command, "-", connections),
+                timeout=task.timeout,
+                environ={"PATH": os.defpath},
+                pass_fds=files,
+                output=task.output,
+                given=task.given,
+                answer=task.answer,
+                limit=task.limits.output,
+                cancellation=task.cancellation,
+                signals=task.signals,
+            )
     finally:
         with suppress(OSError):
             os.close(writing)
@@ -44,3 +58,30 @@ def launch(program: Path, described: Path, task: Task) -> Ended:
     if trouble and not (ended.timed_out or ended.flooded):
         raise ToolFailed(f"the kernel refused: {trouble}", hint="install runc, or use --engine docker")
     return ended
+
+
+def _on_terminal(command: Sequence[str], connections: str, files: Sequence[int]) -> Ended:
+    """Run a program that opens a terminal and sends it here; connect it to that of this process."""
+    near, far = socket.socketpair()
+    with near, far:
+        process = subprocess.Popen(
+            (*command, str(far.fileno()), connections),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env={"PATH": os.defpath},
+            pass_fds=(*files, far.fileno()),
+            start_new_session=True,
+        )
+        far.close()
+        with process, forwarded(process.send_signal):
+            try:
+                _, terminals, _, _ = socket.recv_fds(near, 1, 1, socket.MSG_CMSG_CLOEXEC)
+                for terminal in terminals:
+                    with os.fdopen(terminal, "rb", buffering=0):
+                        connect(terminal)
+                status = process.wait()
+            except BaseException:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                raise
+    return Ended(status=status if status >= 0 else 128 - status, stdout=b"", stderr=b"", timed_out=False)

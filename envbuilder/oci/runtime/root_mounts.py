@@ -6,6 +6,8 @@ Mount points that the tree lacks (a file in `/opt/deep`, the directory `/mnt/dat
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +38,34 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Overlay:
+    """A directory of the tree, with changes in other directories.
+
+    Attributes:
+        lower: The directory; never changed.
+        upper: Receives the changes.
+        work: Empty directory on the file system of `upper`.
+        target: Absolute path in the root.
+    """
+
+    lower: Path
+    upper: Path
+    work: Path
+    target: str
+
+    def options(self, *, as_root: bool) -> tuple[str, ...]:
+        """Return the options of the mount.
+
+        Args:
+            as_root: Whether root of this host mounts it. In a user namespace, the records of removed files are
+                attributes that users may set (Linux 5.11, https://docs.kernel.org/filesystems/overlayfs.html).
+        """
+        paths = {"lowerdir": self.lower, "upperdir": self.upper, "workdir": self.work}
+        given = tuple(f"{name}={_escaped(str(path))}" for name, path in paths.items())
+        return given if as_root else (*given, "userxattr")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Skeleton:
     """A root before the mounts.
 
@@ -43,6 +73,7 @@ class Skeleton:
         root: The directory that becomes the root.
         binds: Mounts in order, after the file systems of `empty`.
         parts: Mounts of the parts of the tree, before those.
+        overlays: Parts of the tree that can be changed, instead of `parts`; their mount points are not created yet.
         empty: Directories that receive an empty file system of their own.
         copied: Location of `copy_out` on this host, as a directory and the path in it; empty for none.
     """
@@ -52,6 +83,7 @@ class Skeleton:
     empty: tuple[str, ...]
     binds: tuple[Bind, ...]
     copied: tuple[Path, str] | None
+    overlays: tuple[Overlay, ...] = ()
 
 
 def make_skeleton(task: Task, work: Path) -> Skeleton:
@@ -66,6 +98,10 @@ def make_skeleton(task: Task, work: Path) -> Skeleton:
     """
     kept = _holder(resolved(task.tree, task.copy_out)) if task.copy_out else ""
     binds = (*_mounts(task), *_files(task, work))
+    if task.changes:
+        overlays = _writable_root(task.tree, task.changes)
+        root = task.changes / "root"
+        return Skeleton(root=root, parts=(), empty=WRITABLE, binds=binds, copied=None, overlays=overlays)
     wanted = [bind.target for bind in binds if not _below_own(bind.target)]
     root = work / "root"
     parts = _make_root(task.tree, root, wanted, task.folder)
@@ -85,6 +121,58 @@ def make_skeleton(task: Task, work: Path) -> Skeleton:
         binds=(*writable, *binds),
         copied=_copied(task, work, kept),
     )
+
+
+def _writable_root(tree: Path, changes: Path) -> tuple[Overlay, ...]:
+    """Create the root in a directory for changes, which may have those of an earlier run.
+
+    Returns:
+        Shape: one for each directory at the top of the tree; files and links there are copied.
+
+    Raises:
+        UsageError: The earlier changes replaced one of these directories.
+    """
+    root, overlays = changes / "root", []
+    root.mkdir(mode=0o755, exist_ok=True)
+    root.chmod(0o755)
+    with os.scandir(tree) as entries:
+        found = sorted((entry for entry in entries if f"/{entry.name}" not in _OWN), key=lambda one: one.name)
+    for entry in found:
+        place = root / entry.name
+        if entry.is_symlink() or not entry.is_dir():
+            if entry.is_symlink() or entry.is_file():
+                _copy_once(Path(entry.path), place)
+            continue
+        _directory(place)
+        for name in ("upper", "work"):
+            _directory(changes / name / entry.name)
+        upper = changes / "upper" / entry.name
+        status = entry.stat()
+        # The attributes of the upper directory are those of both.
+        upper.chmod(stat.S_IMODE(status.st_mode))
+        if os.geteuid() == 0:
+            os.chown(upper, status.st_uid, status.st_gid)
+        work = changes / "work" / entry.name
+        overlays.append(Overlay(lower=Path(entry.path), upper=upper, work=work, target=f"/{entry.name}"))
+    for path in _OWN:
+        _directory(root / path[1:])
+        (root / path[1:]).chmod(0o1777 if path in WRITABLE else 0o755)
+    return tuple(overlays)
+
+
+def _copy_once(source: Path, place: Path) -> None:
+    if not os.path.lexists(place):
+        shutil.copy2(source, place, follow_symlinks=False)
+
+
+def _directory(place: Path) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    if place.is_symlink():
+        raise UsageError(f"{place} is a symbolic link: the kept changes are damaged", hint="keep changes elsewhere")
+
+
+def _escaped(path: str) -> str:
+    return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
 
 
 def resolved(tree: Path, path: str) -> str:

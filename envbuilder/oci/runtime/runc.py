@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,9 +21,10 @@ from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.limits import kernel, result_of, rlimits, size_option
 from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
 from envbuilder.oci.runtime.outputs import scratch
-from envbuilder.oci.runtime.processes import Ended, wait_for
+from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
+from envbuilder.oci.runtime.processes import Ended, hand_over, wait_for
 from envbuilder.oci.runtime.root_mounts import DEV, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
-from envbuilder.oci.runtime.sandbox import FOREIGN, Task
+from envbuilder.oci.runtime.sandbox import FILE_PRIVILEGES, FOREIGN, Task, has_privileges
 from envbuilder.oci.runtime.seccomp import is_filtered, profile
 
 _SECONDS_TO_CLEAN = 30.0
@@ -67,7 +69,9 @@ class Runc:
             )
         if task.joined and not self.as_root:
             raise UsageError("runc without root privileges cannot join a network namespace", hint="run as root")
-        with scratch(self.work) as folder:
+        if task.ports and not task.host_network:
+            raise UsageError("runc cannot publish ports of a command without network", hint="omit --no-network")
+        with scratch(self.work) as folder, relayed(on_shared_network(task.ports), connect_on_host):
             skeleton = make_skeleton(task, folder)
             (folder / "config.json").write_text(json.dumps(self._bundle(task, skeleton)), "utf-8")
             ended = self._run(folder, f"envbuilder-{uuid.uuid4().hex}", task)
@@ -91,6 +95,9 @@ class Runc:
 
         try:
             command = (*base, *log, "run", "--bundle", str(folder), name)
+            if task.terminal:
+                # runc passes everything on between the terminal of the container and its own.
+                return Ended(status=hand_over(command, environ, remove), stdout=b"", stderr=b"", timed_out=False)
             return wait_for(
                 command,
                 timeout=task.timeout,
@@ -101,6 +108,7 @@ class Runc:
                 answer=task.answer,
                 limit=task.limits.output,
                 cancellation=task.cancellation,
+                signals=task.signals,
             )
         finally:
             if (folder / "state" / name).exists():
@@ -150,12 +158,14 @@ def bundle(
     """
     uid, gid = (task.uid, task.gid) if as_root else (0, 0)
     accounts = _accounts(task, as_root=as_root)
+    kept = [f"CAP_{name}" for name in FILE_PRIVILEGES] if has_privileges(task, as_root=as_root) else []
     nothing: list[str] = []
-    capabilities = dict.fromkeys(("bounding", "effective", "inheritable", "permitted", "ambient"), nothing)
+    capabilities = dict.fromkeys(("bounding", "effective", "permitted"), kept)
+    capabilities |= dict.fromkeys(("inheritable", "ambient"), nothing)
     return {
         "ociVersion": "1.0.2",
         "process": {
-            "terminal": False,
+            "terminal": task.terminal,
             "user": {"uid": uid, "gid": gid},
             "args": list(task.command),
             "env": [f"{name}={value}" for name, value in task.env],
@@ -167,7 +177,7 @@ def bundle(
                 for name, value in rlimits(task.limits, shared_account=not as_root).items()
             ],
         },
-        "root": {"path": str(skeleton.root), "readonly": True},
+        "root": {"path": str(skeleton.root), "readonly": not task.changes},
         "hostname": "envbuilder",
         "mounts": list(_mounts(task, skeleton, as_root=as_root, deep=deep)),
         "linux": {
@@ -183,7 +193,16 @@ def bundle(
 
 def _resources(task: Task) -> dict[str, object]:
     memory = {"memory": {"limit": task.limits.memory}} if task.limits.memory else {}
-    return {"pids": {"limit": task.limits.processes or -1}, **memory}
+    devices = {"devices": [_allowed(Path(source)) for source, _ in task.devices]} if task.devices else {}
+    return {"pids": {"limit": task.limits.processes or -1}, **memory, **devices}
+
+
+def _allowed(node: Path) -> dict[str, object]:
+    """Return the rule of the device controller for a device node."""
+    status = node.stat()
+    kind = "b" if stat.S_ISBLK(status.st_mode) else "c"
+    major, minor = os.major(status.st_rdev), os.minor(status.st_rdev)
+    return {"allow": True, "type": kind, "major": major, "minor": minor, "access": "rw"}
 
 
 def _namespaces(task: Task, *, own_accounts: bool) -> Iterator[dict[str, str]]:
@@ -216,6 +235,8 @@ def _mounts(task: Task, skeleton: Skeleton, *, as_root: bool, deep: bool) -> Ite
     bind = partial(_bind, as_root=as_root, deep=deep)
     size = [option for option in size_option(task.limits).split(",") if option]
     yield from map(bind, skeleton.parts)
+    for part in skeleton.overlays:
+        yield _mount(part.target, "overlay", "nosuid", "nodev", *part.options(as_root=as_root))
     yield _mount(PROC, "proc", "nosuid", "noexec", "nodev")
     yield _mount(DEV, "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k")
     yield _mount(f"{DEV}/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620")
@@ -229,6 +250,9 @@ def _mounts(task: Task, skeleton: Skeleton, *, as_root: bool, deep: bool) -> Ite
     for folder in skeleton.empty:
         yield _mount(folder, "tmpfs", "nosuid", "nodev", "mode=1777", *size)
     yield from map(bind, skeleton.binds)
+    for source, target in task.devices:
+        options = ["bind", "nosuid", "noexec", "rw"]
+        yield {"destination": target, "type": "none", "source": source, "options": options}
 
 
 def _mount(target: str, kind: str, *options: str) -> dict[str, object]:

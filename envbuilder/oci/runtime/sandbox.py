@@ -6,13 +6,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Protocol
 
-from envbuilder.oci.runtime.command import Output, RunResult
+from envbuilder.oci.runtime.command import Output, PublishedPort, RunResult
 from envbuilder.oci.runtime.processes import Cancellation
 
 GIB = 1 << 30
 FOREIGN = 65533
 """User and group of untrusted code if the caller is root. Debian reserves 65000 to 65533, so that they own no files:
 https://www.debian.org/doc/debian-policy/ch-opersys.html#uid-and-gid-classes"""
+
+
+FILE_PRIVILEGES = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "FSETID": 4, "KILL": 5, "SETGID": 6, "SETUID": 7}
+"""Capabilities of root in an image that it may change: those of Docker's default that concern files and users.
+
+Source: https://github.com/moby/moby/blob/v26.1.0/oci/caps/defaults.go, and include/uapi/linux/capability.h
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +84,12 @@ class Task:
         shared: `(path on this host, absolute path)`, writable.
         output: Receives the output as it comes; the result then has none.
         given: Open file for standard input; None for an empty one.
+        terminal: Whether it gets a terminal, connected to that of this process; the result then has no output.
+        signals: Whether the signals that ask this process to end are passed on to it first.
+        changes: Directory of this host that receives its changes of the tree; None for a read-only tree. Only then
+            root of this host keeps the privileges over files that programs such as apt need.
+        devices: `(path on this host, absolute path below /dev)` of further device nodes.
+        ports: Published ports.
         answer: Open file for standard output; the result then has none.
         limits: Resource limits.
         hidden: Absolute paths, with links resolved, of files and directories of the tree that appear empty.
@@ -98,18 +111,28 @@ class Task:
     copy_out: str = ""
     shared: tuple[tuple[str, str], ...] = ()
     output: Output | None = None
-    given: IO[bytes] | None = None
+    given: IO[bytes] | int | None = None
+    terminal: bool = False
+    signals: bool = False
+    changes: Path | None = None
+    devices: tuple[tuple[str, str], ...] = ()
+    ports: tuple[PublishedPort, ...] = ()
     answer: IO[bytes] | None = None
     limits: Limits = Limits()
     hidden: tuple[str, ...] = ()
     cancellation: Cancellation | None = None
 
 
+def has_privileges(task: Task, *, as_root: bool) -> bool:
+    """Return True if a command keeps `FILE_PRIVILEGES`: root of this host, in a tree that it may change."""
+    return as_root and task.changes is not None and task.uid == 0
+
+
 class Sandbox(Protocol):
     """Sandbox for commands.
 
-    The tree is read-only; `/tmp`, `/run` and `/dev/shm` are empty and writable. Processes cannot gain privileges, and
-    the only devices are those of every container.
+    The tree is read-only, unless there is a directory for changes; `/tmp`, `/run` and `/dev/shm` are empty and
+    writable. Processes cannot gain privileges, and the only devices are those of every container and the named ones.
     """
 
     @property

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -119,7 +120,7 @@ def confined(ways: Sequence[Sandbox], otherwise: Sandbox | None, weaker: Landloc
     return otherwise
 
 
-def candidates(work: Path, search_path: str) -> tuple[Sandbox, ...]:
+def candidates(work: Path, search_path: str) -> tuple[Runc | Namespaces, ...]:
     """Return all sandboxes for this machine, the best first."""
     as_root = (True, False) if os.geteuid() == 0 else (False,)
     program = shutil.which("runc", path=search_path)
@@ -147,15 +148,72 @@ def first_working(ways: Sequence[S]) -> S:
     raise ToolMissing(f"this machine has no means to run a command in an image without a daemon\n{listing}", hint=_HINT)
 
 
-def why_not(way: Sandbox) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A sandbox for a command that a user follows.
+
+    Attributes:
+        sandbox: The sandbox.
+        as_root: Whether users in it are those of this host.
+        read_only: Why it cannot change images; empty if it can.
+    """
+
+    sandbox: Sandbox
+    as_root: bool
+    read_only: str
+
+
+def choose_writable(work: Path, search_path: str, changes: Path) -> Chosen:
+    """Return the first sandbox that can change images, else the first that works; errors as in `choose`.
+
+    Namespaces come first: they give a command the caller's uid, also without root privileges, and an init.
+
+    Args:
+        work: For files of runs; made when it is missing.
+        search_path: Directories to search for programs, as in PATH.
+        changes: Directory that will receive the changes; nothing is left in it.
+    """
+    ways = sorted(candidates(work, search_path), key=lambda way: not isinstance(way, Namespaces))
+    way, read_only = writable(ways, changes)
+    return Chosen(sandbox=way, as_root=way.as_root, read_only=read_only)
+
+
+def writable(ways: Sequence[S], changes: Path) -> tuple[S, str]:
+    """Return the first sandbox that can change images, else the first that works and why it cannot change them."""
+    reasons = list[str]()
+    for way in ways:
+        reason = why_not(way, changes)
+        if not reason:
+            return way, ""
+        reasons.append(reason)
+    # The last words are those of the kernel; before them stands the call with all its paths.
+    return first_working(ways), f"no overlay can be mounted in {changes.parent} ({reasons[0].rpartition(': ')[2]})"
+
+
+def why_not(way: Sandbox, changes: Path | None = None) -> str:
     """Return why a sandbox does not work; empty if it works.
 
-    The trial runs a missing program in an empty tree: status 127 shows that everything else has worked.
+    The trial runs a missing program in an almost empty tree: status 127 shows that everything else has worked.
+
+    Args:
+        way: The sandbox.
+        changes: Directory for changes of the tree; None for a read-only tree.
     """
-    with tempfile.TemporaryDirectory() as tree:
-        Path(tree).chmod(0o755)
+    with tempfile.TemporaryDirectory(dir=changes, prefix=".trial-") as trial:
+        tree, changed = Path(trial, "tree"), Path(trial, "changes")
+        (tree / "opt").mkdir(parents=True)
+        changed.mkdir()
+        for folder in (trial, tree):
+            Path(folder).chmod(0o755)
         try:
-            task = Task(tree=Path(tree), command=(_NOT_THERE,), timeout=_SECONDS_TO_TRY, uid=FOREIGN, gid=FOREIGN)
+            task = Task(
+                tree=tree,
+                command=(_NOT_THERE,),
+                timeout=_SECONDS_TO_TRY,
+                uid=FOREIGN,
+                gid=FOREIGN,
+                changes=changed if changes else None,
+            )
             result = way.run(task)
         except (EnvbuilderError, OSError, subprocess.SubprocessError) as error:
             return str(error)

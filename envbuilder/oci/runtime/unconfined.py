@@ -49,6 +49,7 @@ class Unconfined:
                 answer=task.answer,
                 limit=task.limits.output,
                 cancellation=task.cancellation,
+                signals=task.signals,
             )
             kept = task.copy_out.removeprefix(f"{_TEMPORARY}/")
             return result_of(ended, task, (folder, kept) if task.copy_out else None)

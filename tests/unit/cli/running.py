@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.cli.main import entry
+from tests.fakes.documents import refuse_other_documents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,12 @@ class CommandLine:
         captured = self._capsys.readouterr()
         status = stop.value.code
         assert isinstance(status, int)
+        refuse_other_documents(arguments, captured.out)
         return Ended(status=status, stdout=captured.out, stderr=captured.err)
+
+    def messages(self) -> str:
+        """Return what was printed on standard error since the last command."""
+        return self._capsys.readouterr().err
 
     def set(self, name: str, value: str) -> None:
         """Set a variable of the environment."""

@@ -129,6 +129,7 @@ CONTENTS = {
     "bases": ("debian-bookworm/current", "debian-bookworm/0123456789ab.tar", ".debian-bookworm-17.tar"),
     "fan-out": (HEX,),
     "files": (f"{HEX}/cpython-3.8.tar.gz",),
+    "kept": ("mine/image.json",),
     "locks": ("tf-2.15-cpu/envbuilder.lock",),
     "logs": ("lock-image-20261122T101112Z.log",),
     "pythons": ("cpython-3.8.20-linux-x86_64-gnu/bin/python3", ".lock", ".gitignore"),
@@ -145,7 +146,7 @@ CONTENTS = {
     "seen": (HEX,),
 }
 ONLY_SAVES_TIME = {"trees", "uv", "work"}
-PROTECTS = {"releases"}
+PROTECTS = {"releases", "kept"}
 
 
 def fill(cache: Path) -> None:
@@ -194,7 +195,7 @@ def test_everything_leaves_nearly_nothing(cache: Path, store: Store, records: Re
     prune(cache, store, records, everything=True)
     assert names(cache) == PROTECTS
     left = [path for path in cache.rglob("*") if path.is_file() and path.stat().st_size]
-    assert left == [cache / "releases" / "bookworm-security"]
+    assert sorted(left) == [cache / "kept" / "mine" / "image.json", cache / "releases" / "bookworm-security"]
 
 
 def test_the_unpacked_tree_of_an_image_stays_with_it(cache: Path, store: Store, records: Records) -> None:

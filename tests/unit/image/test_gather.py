@@ -21,10 +21,13 @@ from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.gather import Gatherer
 from envbuilder.image.lock_files import LockFiles
+from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.lock import Lock, PackageGroup, ToolName
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.runtime.unconfined import Unconfined
+from tests.fakes.following import following
 from tests.fakes.vendor_archives import Shelf, pin_of, with_archives
 from tests.unit.image.toys import ToyPackages, World, no_sandbox
 
@@ -64,6 +67,8 @@ class Machine:
             unpack=unpack,
             store=self.store,
             trees=folder / "trees",
+            following=following(folder, Unconfined(work=folder)),
+            gpus=HostGpus(root=folder, search_path=""),
             progress=self.said.append,
         )
         self.gatherer = Gatherer(

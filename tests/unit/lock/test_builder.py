@@ -32,6 +32,7 @@ def assembled(row: Environment, *, place: int = 0) -> Lock:
         ),
         refusals=(Refused(base="first", reason="is gone"),),
         packages=(),
+        profiles=(),
         os_packages=(),
         tools=(),
     )

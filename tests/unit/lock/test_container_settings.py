@@ -15,7 +15,7 @@ from envbuilder.lock.lockfile import digest, dump, load
 from envbuilder.lock.spec import read_spec
 from envbuilder.lock.spec_values import OwnFile
 from envbuilder.lock.targets import load_spec
-from tests.fakes.catalogs import good_lock
+from tests.fakes.catalogs import good_lock, small_catalog
 
 EVERY = ContainerSettings(
     command=("--fast",),
@@ -76,7 +76,7 @@ def test_a_working_directory_that_is_an_own_file_is_refused_with_its_line(tmp_pa
     spec = tmp_path / "envbuilder.yaml"
     spec.write_text(f'environment: "x"\nworkdir: "{workdir}"\nfiles:\n  "/app": "app"\n', encoding="utf-8")
     with pytest.raises(InvalidInput, match="/app/run is a file in `files:`") as caught:
-        load_spec(spec)
+        load_spec(spec, small_catalog())
     assert [(fault.line, fault.field) for fault in caught.value.faults] == [(2, "workdir")]
 
 

@@ -55,6 +55,7 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         ),
         user=User(name="team", uid=1234, gid=1235),
         memory=GROWTH,
+        profiles=("jupyter", "tensorboard"),
         require_driver=True,
         sources=Sources(
             registry_mirror="localhost:5000",

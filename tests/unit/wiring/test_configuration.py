@@ -78,7 +78,7 @@ x = 1
         "3: layer-cache: must be a list of texts",
         "4: accept-nvidia-eula: must be true or false",
         f"6: command.build.jobs: not the value of an option ({QUOTE})",
-        "7: somewhere: unknown setting (docs/configuration.md lists all settings)",
+        "7: somewhere: unknown setting (`envbuilder config show` lists all settings)",
     ]
 
 

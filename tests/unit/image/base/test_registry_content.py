@@ -10,13 +10,16 @@ import pytest
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.registry_content import RegistryContent
+from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.runtime.unconfined import Unconfined
 from envbuilder.oci.store import Store
+from tests.fakes.following import following
 from tests.unit.oci.layout.images import file, folder, image
 from tests.unit.oci.registry.faulty import Registry
 
@@ -44,6 +47,8 @@ def content(registry: Registry, tmp_path: Path) -> RegistryContent:
         unpack=unpack,
         store=store,
         trees=tmp_path / "trees",
+        following=following(tmp_path, Unconfined(work=tmp_path)),
+        gpus=HostGpus(root=tmp_path, search_path=""),
         progress=lambda _: None,
     )
     return RegistryContent(

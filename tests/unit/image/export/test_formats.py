@@ -15,13 +15,13 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.export.formats import ExportFormat, exported
 from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.lock import Lock, PackageGroup
-from tests.fakes.catalogs import good_lock
+from tests.fakes.catalogs import good_lock, small_catalog
 
 IMAGE = ImageRef.parse("registry.example/team/tf:1")
 
 
 def written(form: ExportFormat, lock: Lock | None = None) -> str:
-    return exported(lock or good_lock(), form, IMAGE, "packages")
+    return exported(lock or good_lock(), form, IMAGE, "packages", small_catalog().profiles)
 
 
 def installed(lock: Lock) -> list[tuple[str, str, str]]:
@@ -102,3 +102,13 @@ def test_a_development_container_asks_for_a_gpu_only_where_the_environment_uses_
     assert (document["image"], document["remoteUser"]) == (str(IMAGE), good_lock().user.name)
     assert document["hostRequirements"] == {"gpu": True}
     assert "hostRequirements" not in json.loads(written(ExportFormat.DEVCONTAINER, without_cuda()))
+
+
+def test_a_development_container_has_the_ports_and_extensions_of_the_profiles_of_its_lock() -> None:
+    plain = json.loads(written(ExportFormat.DEVCONTAINER))
+    assert "forwardPorts" not in plain
+    assert "extensions" not in plain["customizations"]["vscode"]
+    found = json.loads(written(ExportFormat.DEVCONTAINER, replace(good_lock(), profiles=("jupyter", "tensorboard"))))
+    assert found["forwardPorts"] == [8888, 6006]
+    assert found["portsAttributes"] == {"6006": {"label": "tensorboard"}, "8888": {"label": "jupyter"}}
+    assert found["customizations"]["vscode"]["extensions"] == ["ms-toolsai.jupyter"]

@@ -103,6 +103,18 @@ def test_an_input_touches_the_layers_that_it_decides(change: Change, touched: se
     assert changed(LOCK, change) == touched
 
 
+def test_the_layer_of_profiles_hangs_on_its_packages_and_its_interpreter_only() -> None:
+    tool = replace(LOCK.group(PackageGroup.OWN)[0], name="ipykernel", group=PackageGroup.PROFILE)
+    with_tools = replace(LOCK, packages=(*LOCK.packages, tool), profiles=("jupyter",))
+    assert keys(with_tools).keys() - keys(LOCK).keys() == {"profile"}
+    assert {name: key for name, key in keys(with_tools).items() if name != "profile"} == keys(LOCK)
+    assert changed(with_tools, with_pin("ipykernel", sha256=OTHER)) == {"profile"}
+    assert "profile" in changed(with_tools, with_archive)
+    assert "profile" not in changed(with_tools, with_pin("six", sha256=OTHER))
+    assert "profile" not in changed(with_tools, lambda lock: replace(lock, allow=("/opt/venv/bin/env",)))
+    assert changed(with_tools, lambda lock: replace(lock, profiles=("another",))) == set()
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from envbuilder.core.errors import EngineError, ToolFailed, ToolMissing, UsageEr
 from envbuilder.image.running.apptainer import PROGRAMS, ApptainerRunner
 from envbuilder.image.running.node_runtimes import Program, find_program, is_in_registry, source_of
 from envbuilder.image.running.podman import PodmanRunner
-from envbuilder.oci.runtime.command import RunRequest
+from envbuilder.oci.runtime.command import Caller, Console, PublishedPort, RunRequest
 from tests.fakes.node_runtimes import apptainer_of_host, podman_of_host
 
 Runner = ApptainerRunner | PodmanRunner
@@ -31,8 +32,8 @@ class Node:
         (self.layout / "oci-layout").touch()
         self.sif.touch()
 
-    def apptainer(self, name: str = "apptainer") -> ApptainerRunner:
-        apptainer_of_host(self.programs, name=name)
+    def apptainer(self) -> ApptainerRunner:
+        apptainer_of_host(self.programs)
         return ApptainerRunner(program=find_program(PROGRAMS, self.environ), work=self.work, root=self.root)
 
     def podman(self) -> PodmanRunner:
@@ -81,7 +82,8 @@ def test_the_output_is_passed_on_and_the_status_is_that_of_the_command(node: Nod
     said: list[tuple[int, bytes]] = []
     command = (sys.executable, "-c", "import sys; print('a'); sys.exit(3)")
     status = make(node).follow(
-        RunRequest(image=str(node.layout), command=command, network="default"), lambda *x: said.append(x)
+        RunRequest(image=str(node.layout), command=command, network="default"),
+        Console(output=lambda *x: said.append(x)),
     )
     assert (status, said) == (3, [(1, b"a\n")])
     assert "none" not in node.last()
@@ -191,6 +193,13 @@ def test_an_image_that_cannot_be_started_is_an_error(node: Node) -> None:
         node.podman().image(str(node.sif))
 
 
+def test_a_registry_on_this_machine_may_have_no_tls(node: Node) -> None:
+    request = RunRequest(image="localhost:5000/tf:1", command=("/usr/bin/env",))
+    assert node.apptainer().run(request).status == 0
+    with pytest.raises(EngineError, match="could not open image"):
+        node.apptainer().run(RunRequest(image="registry.example/tf:1", command=("/usr/bin/env",)))
+
+
 def test_podman_has_images_of_its_own(node: Node) -> None:
     found = node.podman().image("envbuilder/tf-2.15-cpu:latest")
     assert found is not None
@@ -198,7 +207,9 @@ def test_podman_has_images_of_its_own(node: Node) -> None:
 
 
 def test_singularity_does_as_well_and_a_missing_program_is_named(node: Node) -> None:
-    assert node.apptainer(name="singularity").program.path == str(node.programs / "singularity")
+    apptainer_of_host(node.programs, name="singularity")
+    # Not those of this host, which may have Apptainer.
+    assert find_program(PROGRAMS, {"PATH": str(node.programs)}).path == str(node.programs / "singularity")
     with pytest.raises(ToolMissing, match="apptainer or singularity"):
         find_program(PROGRAMS, {"PATH": str(node.root)})
 
@@ -225,3 +236,60 @@ def test_a_host_before_the_slash_is_a_registry(name: str) -> None:
 @pytest.mark.parametrize("name", ["tf", "tf:1", "envbuilder/tf:1", "./x.sif", "../x", "a/b.c"])
 def test_other_names_are_in_no_registry(name: str) -> None:
     assert not is_in_registry(name)
+
+
+@both
+def test_standard_input_and_status_are_those_of_the_command(node: Node, make: Make, tmp_path: Path) -> None:
+    said: list[tuple[int, bytes]] = []
+    (tmp_path / "given").write_bytes(b"typed")
+    request = RunRequest(image=str(node.layout), command=(sys.executable, "-c", "import sys; sys.exit(len(input()))"))
+    with (tmp_path / "given").open("rb") as given:
+        console = Console(output=lambda *x: said.append(x), given=given.fileno())
+        assert make(node).follow(request, console) == 5
+    assert ("--interactive" in node.last()) is (make is Node.podman)
+    assert "--tty" not in node.last()
+
+
+@both
+def test_a_terminal_is_handed_over(node: Node, make: Make) -> None:
+    """The program has the standard streams of this process; here none of them is a terminal."""
+    request = RunRequest(image=str(node.layout), command=("/bin/sh", "-c", "exit 4"))
+    assert make(node).follow(request, Console(output=print, given=0, terminal=True)) == 4
+    assert ("--tty" in node.last()) is (make is Node.podman)
+
+
+@both
+def test_changes_of_an_image_cannot_be_kept(node: Node, make: Make) -> None:
+    request = RunRequest(image=str(node.layout), command=("/bin/true",), writable=True, keep="mine")
+    with pytest.raises(UsageError, match="cannot keep changes of an image"):
+        make(node).follow(request, Console(output=print))
+
+
+def test_podman_publishes_ports_and_runs_as_the_caller_with_a_home(node: Node) -> None:
+    ports = (PublishedPort(address="::1", host=8888, container=80),)
+    caller = Caller(uid=1234, gid=5, name="ada")
+    request = RunRequest(image=str(node.layout), command=("/bin/true",), ports=ports, caller=caller, network="default")
+    node.podman().follow(request, Console(output=print))
+    words = node.last()
+    assert words[words.index("--publish") + 1] == "[::1]:8888:80"
+    assert words[words.index("--userns") + 1] == "keep-id"
+    assert words[words.index("--user") + 1] == "1234:5"
+    assert "HOME=/home/ada" in words
+    assert words[words.index("--volume") + 1].endswith("/home:/home/ada")
+
+
+def test_podman_of_root_keeps_the_home_of_the_image(node: Node) -> None:
+    request = RunRequest(image=str(node.layout), command=("/bin/true",), caller=Caller(uid=0, gid=0, name="root"))
+    node.podman().follow(request, Console(output=print))
+    assert "--userns" not in node.last()
+    assert not any(word.startswith("HOME=") for word in node.last())
+
+
+def test_apptainer_shares_the_network_and_publishes_nothing_without_it(node: Node) -> None:
+    ports = (PublishedPort(address="127.0.0.1", host=8888, container=80),)
+    request = RunRequest(image=str(node.layout), command=("/bin/true",), ports=ports)
+    with pytest.raises(UsageError, match="cannot publish ports of a command without network"):
+        node.apptainer().follow(request, Console(output=print))
+    same = (PublishedPort(address="0.0.0.0", host=80, container=80),)  # noqa: S104
+    with pytest.raises(UsageError, match="the same port is its own"):
+        node.apptainer().follow(replace(request, network="default", ports=same), Console(output=print))

@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import EngineError, ToolFailed, ToolMissing, UsageError
+from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.oci.images import AssembledImage
-from envbuilder.oci.runtime.command import RunRequest, RunResult
+from envbuilder.oci.runtime.command import Caller, Console, RunRequest, RunResult
 from envbuilder.oci.runtime.runc import not_started
 from envbuilder.oci.runtime.sandbox import Task
 from envbuilder.oci.runtime.selection import first_working
 from envbuilder.oci.store import Store
+from tests.fakes.following import following
 from tests.unit.oci.layout.images import image
 
 
@@ -63,6 +65,8 @@ def runner(store: Store, sandbox: Telling, unpack: Unpacking) -> ImageRunner:
         unpack=unpack,
         store=store,
         trees=store.folder.parent / "trees",
+        following=following(store.folder.parent, sandbox),
+        gpus=HostGpus(root=store.folder.parent / "root", search_path=""),
         progress=print,
     )
 
@@ -93,7 +97,7 @@ def test_gpus_are_refused_with_what_to_do(store: Store) -> None:
     with pytest.raises(UsageError) as caught:
         runner(store, Telling(), Unpacking()).run(RunRequest(image="tf:1", command=("x",), gpus=True))
     assert "--engine docker" in caught.value.hint
-    assert "--nv" in caught.value.hint
+    assert "nvidia-ctk cdi generate" in caught.value.hint
 
 
 def test_an_image_that_is_not_there_is_an_engine_error(store: Store) -> None:
@@ -191,3 +195,103 @@ def test_what_runc_says_about_a_command_is_a_result(complaint: str, status: int)
 def test_what_runc_says_about_itself_is_an_error() -> None:
     with pytest.raises(ToolFailed, match="cgroups"):
         not_started("cannot set up cgroups")
+
+
+CALLER = Caller(uid=1234, gid=1234, name="ada")
+
+
+def follow(store: Store, request: RunRequest, *, read_only: str = "", console: Console | None = None) -> Task:
+    """Follow a command; return the task that the sandbox received, with the files that it had at that time."""
+    sandbox = Telling(status=3)
+    known = runner(store, sandbox, Unpacking())
+    known = replace(known, following=following(store.folder.parent, sandbox, read_only=read_only))
+    assert known.follow(request, console or Console(output=lambda *_: None)) == 3
+    return sandbox.tasks[0]
+
+
+def test_a_command_that_is_only_run_cannot_change_the_image(store: Store) -> None:
+    """What validate and builds do; a request that asks for changes gets none either."""
+    sandbox = Telling()
+    request = RunRequest(image="tf:1", command=("x",), writable=True, caller=CALLER)
+    runner(store, sandbox, Unpacking()).run(request)
+    task = sandbox.tasks[0]
+    assert task.changes is None
+    assert not task.host_network
+    given = (task.signals, task.terminal, task.ports, task.devices, task.files)
+    assert given == (False, False, (), (), ())
+
+
+def test_a_followed_command_can_change_the_image_if_it_is_asked_for(store: Store) -> None:
+    assert follow(store, RunRequest(image="tf:1", command=("x",), writable=True)).changes
+    assert follow(store, RunRequest(image="tf:1", command=("x",))).changes is None
+
+
+def test_the_streams_of_a_followed_command_are_those_of_the_console(store: Store) -> None:
+    task = follow(
+        store, RunRequest(image="tf:1", command=("x",)), console=Console(output=print, given=7, terminal=True)
+    )
+    assert (task.output, task.given, task.terminal, task.signals) == (print, 7, True, True)
+
+
+def test_a_caller_has_a_name_and_a_home_that_the_image_lacks(store: Store) -> None:
+    task = follow(store, RunRequest(image="tf:1", command=("x",), writable=True, caller=CALLER))
+    assert (task.uid, task.gid, task.asked) == (1234, 1234, False)
+    assert dict(task.env)["HOME"] == "/home/ada"
+    assert b"ada:x:1234:1234::/home/ada:/bin/sh" in dict(task.files)["/etc/passwd"]
+    assert [target for _, target in task.shared] == ["/home/ada"]
+
+
+def test_a_user_that_is_only_a_number_gets_a_home_too(store: Store) -> None:
+    task = follow(store, RunRequest(image="tf:1", command=("x",), writable=True, user="4321:5"))
+    assert (task.uid, task.gid, task.asked) == (4321, 5, True)
+    assert dict(task.env)["HOME"] == "/home/user-4321"
+
+
+def test_a_read_only_image_has_a_writable_home_and_cannot_keep_changes(store: Store) -> None:
+    task = follow(store, RunRequest(image="tf:1", command=("x",), writable=True), read_only="no overlay")
+    assert task.changes is None
+    assert [target for _, target in task.shared] == ["/home/me"]
+    with pytest.raises(UsageError, match=r"changes of the image cannot be kept in .*/kept/mine: no overlay"):
+        follow(store, RunRequest(image="tf:1", command=("x",), writable=True, keep="mine"), read_only="no overlay")
+
+
+def test_kept_changes_lie_below_the_cache_or_in_a_directory(store: Store, tmp_path: Path) -> None:
+    for keep, place in (("mine", store.folder.parent / "kept/mine"), (str(tmp_path / "d"), tmp_path / "d")):
+        task = follow(store, RunRequest(image="tf:1", command=("x",), writable=True, keep=keep))
+        assert task.changes == place
+        assert place.is_dir()
+
+
+def test_the_list_of_users_is_that_of_kept_changes(store: Store) -> None:
+    """A package that was installed in an earlier run may have added users."""
+    kept = store.folder.parent / "kept/mine/upper/etc"
+    follow(store, RunRequest(image="tf:1", command=("x",), writable=True, keep="mine"))
+    kept.mkdir(parents=True)
+    (kept / "passwd").write_text("daemon:x:1:1::/:/bin/false\n")
+    task = follow(store, RunRequest(image="tf:1", command=("x",), writable=True, keep="mine", caller=CALLER))
+    assert dict(task.files)["/etc/passwd"].startswith(b"daemon:x:1:1::/:/bin/false\nada:x:1234:")
+
+
+@pytest.mark.parametrize("followed", [False, True])
+def test_gpus_of_a_specification_reach_the_command(store: Store, followed: bool) -> None:
+    """The nodes are harmless ones: no GPU is needed to give one away."""
+    place = store.folder.parent / "root/etc/cdi/nvidia.yaml"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    node = store.folder.parent / "root/dev/null"
+    node.parent.mkdir()
+    node.touch()
+    place.write_text(
+        "cdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices:\n- name: all\n  containerEdits:\n"
+        "    env: [A=spec, B=spec]\n    deviceNodes:\n    - path: /dev/nvidia0\n      hostPath: /dev/null\n"
+    )
+    request = RunRequest(image="tf:1", command=("x",), gpus=True, env=(("B", "mine"),))
+    sandbox = Telling()
+    known = runner(store, sandbox, Unpacking())
+    assert known.info().gpus
+    if followed:
+        known.follow(request, Console(output=print))
+    else:
+        known.run(request)
+    task = sandbox.tasks[0]
+    assert task.devices == ((str(node), "/dev/nvidia0"),)
+    assert (dict(task.env)["A"], dict(task.env)["B"]) == ("spec", "mine")

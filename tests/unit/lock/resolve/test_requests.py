@@ -8,9 +8,10 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envbuilder.catalog.environments import BaseChoice
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.lock import PackageGroup, PackagePin
-from envbuilder.lock.resolve.requests import build_request, grouped, own_request, row_request
+from envbuilder.lock.resolve.requests import Resolved, build_request, layered, own_request, row_request
 from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import real_row, small_row
 from tests.fakes.resolver import chosen
@@ -23,6 +24,17 @@ SHARED = (
     chosen("nvidia-extra-cu11", "1.0"),
     chosen("tensorflow-gpu", "2.4.4"),
 )
+
+
+def in_layers(
+    choice: BaseChoice,
+    shared: tuple[Chosen, ...],
+    complete: tuple[Chosen, ...],
+    *,
+    added: tuple[Chosen, ...] = (),
+    build: tuple[Chosen, ...] = (),
+) -> tuple[PackagePin, ...]:
+    return layered(ROW, choice, Resolved(shared=shared, added=added, complete=complete, build=build))
 
 
 def groups(pins: tuple[PackagePin, ...]) -> dict[str, str]:
@@ -87,7 +99,7 @@ def test_build_tools_are_not_older_than_the_interpreter_can_run() -> None:
 
 def test_every_kind_of_distribution_has_its_layer() -> None:
     complete = (*SHARED, chosen("six", "1.16.0"))
-    pins = grouped(ROW, DEBIAN, SHARED, complete, (chosen("setuptools", "75.0"),))
+    pins = in_layers(DEBIAN, SHARED, complete, build=(chosen("setuptools", "75.0"),))
     assert groups(pins) == {
         "nvidia-cublas-cu11": "cuda",
         "nvidia-extra-cu11": "cuda",
@@ -101,14 +113,21 @@ def test_every_kind_of_distribution_has_its_layer() -> None:
 
 def test_an_own_package_that_moves_a_shared_one_puts_its_new_version_into_the_own_layer() -> None:
     complete = (*SHARED[1:], chosen("numpy", "1.22.0"), chosen("pandas", "1.4.0"))
-    pins = grouped(ROW, DEBIAN, SHARED, complete, ())
+    pins = in_layers(DEBIAN, SHARED, complete)
     own = {(pin.name, pin.version) for pin in pins if pin.group is PackageGroup.OWN}
     assert own == {("numpy", "1.22.0"), ("pandas", "1.4.0")}
 
 
+def test_what_profiles_add_is_in_their_layer_unless_own_packages_move_it() -> None:
+    added = (chosen("ipykernel", "6.0"), chosen("tornado", "6.1"))
+    complete = (*SHARED, added[0], chosen("tornado", "6.2"))
+    found = groups(in_layers(DEBIAN, SHARED, complete, added=added))
+    assert (found["ipykernel"], found["tornado"]) == ("profile", "own")
+
+
 def test_on_an_image_with_cuda_an_nvidia_package_is_an_ordinary_one() -> None:
     shared = (chosen("nvidia-ml-py", "12.0"), chosen("tensorflow-gpu", "2.4.4"))
-    assert groups(grouped(ROW, IMAGE, shared, shared, ()))["nvidia-ml-py"] == "packages"
+    assert groups(in_layers(IMAGE, shared, shared))["nvidia-ml-py"] == "packages"
 
 
 DISTRIBUTIONS = st.dictionaries(
@@ -121,7 +140,7 @@ DISTRIBUTIONS = st.dictionaries(
 def test_nothing_that_was_resolved_is_lost_or_doubled(
     shared: tuple[Chosen, ...], complete: tuple[Chosen, ...], build: tuple[Chosen, ...]
 ) -> None:
-    pins = grouped(ROW, DEBIAN, shared, complete, build)
+    pins = in_layers(DEBIAN, shared, complete, build=build)
     inside = sorted((pin.name, pin.version) for pin in pins if pin.group is not PackageGroup.BUILD)
     assert set(inside) >= {(each.name, each.version) for each in complete}
     assert len({(pin.name, pin.group) for pin in pins}) == len(pins)

@@ -1,0 +1,162 @@
+"""`envbuilder run --jupyter` and `--tensorboard`: servers in an image that has the profile, made if necessary."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.environments import Catalog
+from envbuilder.cli.container_options import ContainerOptions, run_container
+from envbuilder.cli.options import grouped
+from envbuilder.cli.output.printing import notice
+from envbuilder.cli.output.watching import watched
+from envbuilder.core.errors import UsageError
+from envbuilder.image.builder import Engine
+from envbuilder.image.running.node_runtimes import NodeRuntime
+from envbuilder.image.servers import LOOPBACK, Server, free_port, jupyter, tensorboard, wait_for
+from envbuilder.lock.spec_values import Sources
+from envbuilder.wiring.engines import ENGINES, chosen_engine
+from envbuilder.wiring.profiles import built, request_with
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings
+
+_LOGS = "/logs"
+_TOKEN_BYTES = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """The server to start instead of a command.
+
+    Attributes:
+        jupyter: Start JupyterLab.
+        logs: Directory that TensorBoard shows; None not to start it.
+    """
+
+    jupyter: bool
+    logs: Path | None
+
+    @property
+    def is_named(self) -> bool:
+        """True if a server is to be started."""
+        return self.jupyter or self.logs is not None
+
+
+server_options = grouped(
+    "server",
+    ServerOptions,
+    click.option(
+        "--jupyter",
+        is_flag=True,
+        help="Start JupyterLab in [ENV|LOCK] on this host and print its link, instead of a command. Adds the profile "
+        "`jupyter` if it is missing.",
+    ),
+    click.option(
+        "--tensorboard",
+        "logs",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Likewise, start TensorBoard for the logs in DIR.",
+    ),
+)
+"""The command receives them as `server`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerRun:
+    """A command line that starts a server.
+
+    Attributes:
+        target: Environment or lock; None for the lock in this directory.
+        words: Command on the command line, which there must not be.
+        engine: Engine that builds and runs the image.
+        runtime: Runtime on the command line, which there must not be.
+        server: The server.
+        options: Its container.
+    """
+
+    target: str | None
+    words: tuple[str, ...]
+    engine: Engine
+    runtime: NodeRuntime | None
+    server: ServerOptions
+    options: ContainerOptions
+
+
+def serve(here: Settings, catalog: Catalog, line: ServerRun) -> int:
+    """Start a server, print its link as soon as it answers, and return its exit status.
+
+    Raises:
+        UsageError: The command line has something that a server does not support.
+    """
+    _check(line)
+    with watched(here, line.target or "lock") as (listener, _):
+        session = Session(here, catalog, notice, listener=listener)
+        engine = chosen_engine(session, line.engine, ())
+        server = _server(line.server, own_network=engine is Engine.DOCKER)
+        reference = built(session, request_with(session, line.target, server.profile, Sources()), engine)
+    runner = ENGINES[engine].runner(session)
+    with _told(server):
+        return run_container(session, (reference, runner), server.command, _container(line, server))
+
+
+def _check(line: ServerRun) -> None:
+    if line.server.jupyter and line.server.logs:
+        raise UsageError(
+            "--jupyter cannot be combined with --tensorboard",
+            hint="in a notebook, run `%load_ext tensorboard` and `%tensorboard --logdir DIR`; or start two containers",
+        )
+    if line.words:
+        raise UsageError(
+            f"a server has no command: {' '.join(line.words)}", hint="omit it, or omit --jupyter and --tensorboard"
+        )
+    if line.runtime is not None:
+        raise UsageError(
+            f"servers cannot be started by --runtime {line.runtime}", hint="use --engine docker or --engine assemble"
+        )
+
+
+def _server(options: ServerOptions, *, own_network: bool) -> Server:
+    port = free_port()
+    if options.jupyter:
+        return jupyter(port, secrets.token_hex(_TOKEN_BYTES), own_network=own_network)
+    return tensorboard(port, _LOGS, own_network=own_network)
+
+
+def _container(line: ServerRun, server: Server) -> ContainerOptions:
+    """Return the options of the container: no terminal, in which Jupyter would ask before it ends."""
+    options = line.options
+    logs = (f"{line.server.logs}:{_LOGS}",) if line.server.logs else ()
+    return replace(
+        options,
+        mounts=(*logs, *options.mounts) or (".",),
+        ports=(f"{LOOPBACK}:{server.port}:{server.port}", *options.ports),
+        variables=(*options.variables, *(f"{name}={value}" for name, value in server.env)),
+        tty=False,
+        interactive=False,
+    )
+
+
+@contextmanager
+def _told(server: Server) -> Iterator[None]:
+    """Print the link of a server as soon as it answers, while the block runs."""
+    ended = threading.Event()
+
+    def tell() -> None:
+        if wait_for(server, ended):
+            notice(f"{server.title} is ready; Ctrl-C ends it")
+            click.echo(server.address)
+
+    watcher = threading.Thread(target=tell, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
