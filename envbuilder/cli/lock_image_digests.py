@@ -61,5 +61,7 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
         except _LEFT_OUT as error:
             reason = error.message.splitlines()[0].rstrip(":")
             session.progress(f"the lock does not name its image, which cannot be computed here: {reason}")
+            if isinstance(error, BuildFailed):
+                session.progress(error.hint)
             return replace(lock, image=None)
     return assembled.lock

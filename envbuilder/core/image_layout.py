@@ -32,6 +32,9 @@ INPUTS = "run/envbuilder"
 BUILD_TOOLS = "opt/build-tools"
 """Build dependencies of source distributions, in a stage of its own and not in the image."""
 
+BUILD_STAGE = "build-stage"
+"""Build dependencies of own packages and what they built, in the stage that builds them and not in the image."""
+
 
 def home(account: str) -> str:
     """Return the home directory of a user."""

@@ -9,12 +9,12 @@ from typing import TypeAlias
 
 from envbuilder.oci.transfers import Transfer
 
-NO_COMPILER = (
-    "choose a version that has a wheel; or build a wheel where there is a compiler, with the Python and the TensorFlow "
-    "of the environment, put it on a package index of your own (`sources: index:`), and take the package out of "
-    "`source_builds:`. No engine here has a compiler, CMake or a build backend other than setuptools"
+BUILD_HINT = (
+    "choose a version that has a wheel; or name what its build needs: OS packages, such as `g++` and `python3-dev`, "
+    "under `build_tools:`, Python packages, such as its build backend, under `build_requires:`; then run "
+    "`envbuilder lock`"
 )
-"""Hint for a source distribution that needs more than setuptools; the same for every engine."""
+"""Hint for a source distribution that cannot be built; the same for every engine."""
 
 
 class Builder(StrEnum):

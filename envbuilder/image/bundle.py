@@ -69,7 +69,7 @@ def _there(digest: str, lock: Lock, store: Store) -> Path:
 
 def _name_of(digest: str, lock: Lock) -> str:
     """Return the name of a file in a lock."""
-    os_packages: tuple[OsPackagePin, ...] = (*lock.base.packages, *lock.os_packages)
+    os_packages: tuple[OsPackagePin, ...] = lock.all_os_packages
     names = {
         lock.python.sha256: lock.python.file,
         **{tool.sha256: f"the tool {tool.name}" for tool in lock.tools},
@@ -144,7 +144,7 @@ def _take(digest: str, content: Iterable[bytes], store: Store, path: Path) -> No
 
 def files_of(lock: Lock) -> tuple[str, ...]:
     """Return the digests of all files of a lock: packages, .debs, archives, own files, own tools."""
-    os_packages: tuple[OsPackagePin, ...] = (*lock.base.packages, *lock.os_packages)
+    os_packages: tuple[OsPackagePin, ...] = lock.all_os_packages
     hashes = [
         *(pin.sha256 for pin in lock.packages),
         *(pin.sha256 for pin in os_packages if pin.sha256),

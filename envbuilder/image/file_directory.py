@@ -106,7 +106,7 @@ def named_files(lock: Lock) -> tuple[NamedFile, ...]:
     """
     paths = {
         **{pin.sha256: f"{_PACKAGES}/{pin.file}" for pin in lock.packages},
-        **{pin.sha256: f"{_DEBS}/{pin.file}" for pin in (*lock.base.packages, *lock.os_packages) if pin.file},
+        **{pin.sha256: f"{_DEBS}/{pin.file}" for pin in lock.all_os_packages if pin.file},
         **{pin.sha256: f"{_ARCHIVES}/{pin.path or pin.file}" for pin in lock.archives},
         lock.python.sha256: f"{_PYTHONS}/{lock.python.file}",
     }

@@ -114,7 +114,7 @@ class Gatherer:
         return self.packages.locate(pins, series) if pins else ()
 
     def _fetch_os_packages(self, lock: Lock) -> Iterator[Unavailable]:
-        pins = [pin for pin in (*lock.base.packages, *lock.os_packages) if pin.sha256 and pin.file]
+        pins = [pin for pin in lock.all_os_packages if pin.sha256 and pin.file]
         try:
             failures = self.debian.fetch_all(lock.base.kind, pins)
         except SourceUnreachable as error:

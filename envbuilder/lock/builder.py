@@ -38,6 +38,7 @@ class Ingredients:
         packages: Python distributions, grouped.
         profiles: Profiles whose tools are among them.
         os_packages: OS packages on top of the base.
+        build_os_packages: Further ones of the stage that builds own packages.
         tools: Programs that the build uses.
     """
 
@@ -46,6 +47,7 @@ class Ingredients:
     packages: tuple[PackagePin, ...]
     profiles: tuple[ChosenProfile, ...]
     os_packages: tuple[OsPackagePin, ...]
+    build_os_packages: tuple[OsPackagePin, ...] = ()
     tools: tuple[ToolPin, ...]
 
 
@@ -65,6 +67,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         packages=ingredients.packages,
         profiles=spec.profiles,
         os_packages=ingredients.os_packages,
+        build_os_packages=ingredients.build_os_packages,
         tools=ingredients.tools,
         env=spec.env,
         settings=spec.settings,

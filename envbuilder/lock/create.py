@@ -16,9 +16,16 @@ from envbuilder.lock.builder import Ingredients, assemble, refuse_policy
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.inputs import has_same_base
 from envbuilder.lock.locations import Located, Location, OsPackages, Refused
-from envbuilder.lock.lock import BasePin, Lock, PackagePin, PythonPin, ToolPin
+from envbuilder.lock.lock import BasePin, Lock, PackageGroup, PackagePin, PythonPin, ToolPin
 from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, requirements_of, resolve_profiles
-from envbuilder.lock.resolve.requests import Resolved, build_request, layered, own_request, row_request
+from envbuilder.lock.resolve.requests import (
+    Resolved,
+    build_request,
+    layered,
+    own_build_request,
+    own_request,
+    row_request,
+)
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.resolve.tensorflow_distributions import tensorflows
@@ -115,7 +122,11 @@ def lock(
     progress(f"base {located.base.id}, Python {located.python.version}")
     packages = _packages(row, spec, profiles, located, sources, progress)
     os_packages = _os_packages(spec, located, sources, progress)
-    missing = tuple(sorted({*located.base.missing, *os_packages.missing}))
+    has_stage = any(pin.group is PackageGroup.OWN_BUILD for pin in packages)
+    if spec.has_build_stage and not has_stage:
+        progress("every own package has a wheel: `build_tools` and `build_requires` are not used")
+    building = _build_os_packages(spec, located, os_packages, sources, progress) if has_stage else OsPackages(pins=())
+    missing = tuple(sorted({*located.base.missing, *os_packages.missing, *building.missing}))
     return assemble(
         catalog,
         row,
@@ -126,13 +137,15 @@ def lock(
             packages=packages,
             profiles=profiles,
             os_packages=os_packages.pins,
+            build_os_packages=building.pins,
             tools=sources.tools,
         ),
     )
 
 
 def _locate(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> Location:
-    refusal = sources.os_packages.refusal(choice) if _wanted_os_packages(choice, spec) else None
+    wanted = (*_wanted_os_packages(choice, spec), *(spec.build_tools if spec.has_build_stage else ()))
+    refusal = sources.os_packages.refusal(choice) if wanted else None
     if refusal is not None:
         return refusal
     # Looking up a registry image is cheap; a Debian tree is built, which is wasted if the interpreter is unavailable.
@@ -188,7 +201,13 @@ def _packages(  # noqa: PLR0913  one parameter for each ingredient
     below = (*shared, *added)
     kept = replace(request, requirements=tuple(sorted({*request.requirements, *requirements_of(profiles)})))
     complete = _known(sources.packages.resolve(own_request(row, kept, spec, below)), below) if spec.packages else below
-    from_source = any(not chosen.is_wheel for chosen in complete)
+    own_sources = {each for each in complete if not each.is_wheel} - set(below)
+    own_build: tuple[Chosen, ...] = ()
+    if own_sources and spec.has_build_stage:
+        progress(f"resolving what {', '.join(sorted(each.name for each in own_sources))} is built with")
+        own_build = sources.packages.resolve(own_build_request(request, spec, complete))
+        own_build = with_sizes(own_build, request.python, sources.sizes.sizes)
+    from_source = any(not chosen.is_wheel for chosen in (below if own_build else complete))
     build = (closure.build if closure else ()) or (
         sources.packages.resolve(build_request(request)) if from_source else ()
     )
@@ -200,6 +219,7 @@ def _packages(  # noqa: PLR0913  one parameter for each ingredient
             added=added,
             complete=with_sizes(complete, request.python, sources.sizes.sizes),
             build=with_sizes(build if from_source else (), request.python, sources.sizes.sizes),
+            own_build=own_build,
         ),
     )
 
@@ -236,6 +256,22 @@ def _os_packages(
         return OsPackages(pins=kept.os_packages)
     progress(f"asking the base which files {', '.join(wanted)} need")
     return sources.os_packages.resolve(located, wanted, spec)
+
+
+def _build_os_packages(
+    spec: Spec, located: Located, image: OsPackages, sources: IngredientSources, progress: Callable[[str], None]
+) -> OsPackages:
+    """Return the OS packages that the build stage adds to those of the image, with the suites that were missing."""
+    if not spec.build_tools:
+        return OsPackages(pins=())
+    kept = sources.kept
+    if kept and kept.build_os_packages and located.base == kept.base and has_same_base(kept, located.choice, spec):
+        return OsPackages(pins=kept.build_os_packages)
+    progress(f"asking the base which files {', '.join(spec.build_tools)} need")
+    wanted = tuple(sorted({*_wanted_os_packages(located.choice, spec), *spec.build_tools}))
+    found = sources.os_packages.resolve(located, wanted, spec)
+    there = {pin.name for pin in image.pins}
+    return replace(found, pins=tuple(pin for pin in found.pins if pin.name not in there))
 
 
 def _wanted_os_packages(choice: BaseChoice, spec: Spec) -> tuple[str, ...]:

@@ -86,6 +86,7 @@ def _flat(lock: Lock) -> dict[str, str]:
     flat |= {f"base.missing.{suite}": "missing" for suite in lock.base.missing}
     flat |= {f"base.packages.{pin.name}": pin.version for pin in lock.base.packages}
     flat |= {f"os_packages.{pin.name}": pin.version for pin in lock.os_packages}
+    flat |= {f"build_os_packages.{pin.name}": pin.version for pin in lock.build_os_packages}
     flat |= {
         f"files.{file.path}": f"{shortened(file.sha256)}{' executable' if file.executable else ''}"
         for file in lock.files

@@ -44,6 +44,7 @@ def inputs(
         "spec.environment": spec.environment,
         "spec.packages": ", ".join(spec.packages),
         "spec.source_builds": ", ".join(spec.source_builds),
+        "spec.build_requires": ", ".join(spec.build_requires),
         "spec.cutoff": spec.cutoff.isoformat() if spec.cutoff else "",
         "spec.tensorflow": str(spec.tensorflow or ""),
         **_base_fields_of_spec(spec),
@@ -82,6 +83,7 @@ def _use(use: ArchiveUse) -> str:
 def _base_fields_of_spec(spec: Spec) -> dict[str, str]:
     return {
         "spec.apt": ", ".join(spec.apt),
+        "spec.build_tools": ", ".join(spec.build_tools),
         "spec.python": str(spec.python or ""),
         "spec.base": spec.base,
         "spec.allow": ", ".join(spec.allow),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -48,8 +48,9 @@ LOCK_SCHEMA = 2
 class PackageGroup(StrEnum):
     """Layer of a Python distribution, in the order of the layers.
 
-    `profile` holds what the profiles add to the environment. `build` is in no layer: it holds the build dependencies of
-    source distributions.
+    `profile` holds what the profiles add to the environment. `build` and `own-build` are in no layer: they hold the
+    build dependencies of source distributions. `own-build` is for own packages of a spec with build tools or build
+    requirements, and `build` for all others.
     """
 
     CUDA = "cuda"
@@ -58,6 +59,12 @@ class PackageGroup(StrEnum):
     PROFILE = "profile"
     OWN = "own"
     BUILD = "build"
+    OWN_BUILD = "own-build"
+
+    @property
+    def is_installed(self) -> bool:
+        """True if its distributions are in the image."""
+        return self not in {PackageGroup.BUILD, PackageGroup.OWN_BUILD}
 
 
 class ToolName(StrEnum):
@@ -235,6 +242,8 @@ class Lock:
         env: Environment variables, sorted by name.
         settings: Settings of containers, as in the spec.
         os_packages: OS packages added to the base, sorted by name.
+        build_os_packages: OS packages of the stage that builds own packages, on top of `os_packages`, sorted by name;
+            in no layer.
         profiles: Ids of the profiles whose tools are in the image, sorted.
         packages: Sorted by group, then name; one file per distribution and group.
         files: Own files, sorted by path.
@@ -263,6 +272,7 @@ class Lock:
     env: Variables
     settings: Annotated[ContainerSettings, At()] = UNSET
     os_packages: tuple[OsPackagePin, ...]
+    build_os_packages: tuple[OsPackagePin, ...] = ()
     profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
     files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()
@@ -279,7 +289,8 @@ class Lock:
     def unpinned(self) -> tuple[str, ...]:
         """Ingredients named without a digest, lowest layer first; a lock with any cannot be built."""
         python = self.python
-        loose = [pin.name for pin in self.os_packages if not pin.version or not self.base.digest]
+        added = (*self.os_packages, *self.build_os_packages)
+        loose = [pin.name for pin in added if not pin.version or not self.base.digest]
         return (
             *((f"base {self.base.id}",) if not self.base.digest else ()),
             *((f"OS packages {', '.join(loose)}",) if loose else ()),
@@ -305,6 +316,28 @@ class Lock:
     def unpacks_os_packages(self) -> bool:
         """True if its OS packages are files that envbuilder unpacks, instead of apt in the base."""
         return bool(self.os_packages) and all(pin.file for pin in self.os_packages)
+
+    @property
+    def all_os_packages(self) -> tuple[OsPackagePin, ...]:
+        """OS packages of the base, of the image, and of the stage that builds own packages."""
+        return (*self.base.packages, *self.os_packages, *self.build_os_packages)
+
+    @property
+    def below_own(self) -> tuple[PackagePin, ...]:
+        """Distributions of the environment itself, with which own packages may be built."""
+        added = {PackageGroup.PROFILE, PackageGroup.OWN}
+        return tuple(pin for pin in self.packages if pin.group.is_installed and pin.group not in added)
+
+    @property
+    def has_build_stage(self) -> bool:
+        """True if own packages are built in a stage of their own, with the tools of the group `own-build`."""
+        return any(pin.group is PackageGroup.OWN_BUILD for pin in self.packages)
+
+    @property
+    def build_stage(self) -> Lock:
+        """The same lock with the OS packages of the build stage in the image: the base of that stage."""
+        added = sorted((*self.os_packages, *self.build_os_packages), key=lambda pin: pin.name)
+        return replace(self, os_packages=tuple(added), build_os_packages=(), image=None)
 
     @property
     def allowed_privileged(self) -> frozenset[str]:

@@ -153,7 +153,7 @@ def with_profiles(
         )
     # Own packages may lack an extra that a tool requires, so their metadata is read.
     own = {pin.name: pin for pin in lock.group(PackageGroup.OWN) if pin.is_wheel}
-    others = [pin for pin in lock.packages if pin.group is not PackageGroup.BUILD and pin.name not in own]
+    others = [pin for pin in lock.packages if pin.group.is_installed and pin.name not in own]
     python = Release(lock.python.version.series)
     shared = Resolution(
         python=python,

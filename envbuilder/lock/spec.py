@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.field_rules import At, Entries, Parsed
 from envbuilder.core.field_types import ImagePath, exactly
 from envbuilder.core.names import account_name
@@ -48,13 +50,22 @@ def read_spec(text: str, file: str) -> Spec:
 
 def decoded(document: Document, file: str) -> Spec:
     """Return the spec of a document; errors as in `read_spec`."""
-    found = structured(SpecDocument, document, file)
+    found = structured(SpecDocument, document, file, check=_contradictions)
     return replace(
         found.spec,
         files=tuple(OwnFile(path=path, source=source) for path, source in found.files),
         sources=replace(found.spec.sources, accept_nvidia_eula=found.accept_nvidia_eula),
         user=User(name=found.user.name, uid=found.user.uid, gid=found.user.gid),
     )
+
+
+def _contradictions(document: SpecDocument) -> Iterator[Mismatch]:
+    """Yield contradictions between fields of a spec that are valid by themselves."""
+    spec = document.spec
+    for name, given in (("build_tools", spec.build_tools), ("build_requires", spec.build_requires)):
+        if given and not spec.source_builds:
+            problem = "is for packages under `source_builds:`, and there are none"
+            yield Mismatch(path=(name,), problem=problem, hint="list the packages to build under `source_builds:`")
 
 
 def with_sources(spec: Spec, named: Sources) -> Spec:

@@ -195,6 +195,9 @@ class Spec:
         packages: Own Python packages, as PEP 508 requirements, sorted.
         apt: Own OS packages, sorted.
         source_builds: Own packages that may be built from source, sorted.
+        build_tools: OS packages of the stage that builds them, such as compilers, sorted; not in the image.
+        build_requires: Python packages of that stage, such as build backends, as PEP 508 requirements, sorted; not in
+            the image.
         cutoff: Own packages uploaded after this day are ignored; None for the environment's day.
         tensorflow: Patch release; None for the environment's own.
         python: Interpreter version; None for that of the chosen base.
@@ -218,6 +221,8 @@ class Spec:
     packages: Annotated[tuple[Annotated[str, Parsed(_own_package)], ...], Sorted()] = ()
     apt: Annotated[tuple[Annotated[str, Parsed(os_package)], ...], Sorted()] = ()
     source_builds: Annotated[tuple[DistributionName, ...], Sorted()] = ()
+    build_tools: Annotated[tuple[Annotated[str, Parsed(os_package)], ...], Sorted()] = ()
+    build_requires: Annotated[tuple[Annotated[str, Parsed(requirement)], ...], Sorted()] = ()
     cutoff: date | None = None
     tensorflow: Annotated[Version, Parsed(pep440)] | None = None
     python: Release | None = None
@@ -234,3 +239,8 @@ class Spec:
     name: ImageName = ""
     catalogs: tuple[Annotated[CatalogReference, Parsed(catalog_reference)], ...] = ()
     extends: str = ""
+
+    @property
+    def has_build_stage(self) -> bool:
+        """True if own packages that have no wheel are built in a stage of their own."""
+        return bool(self.source_builds and (self.build_tools or self.build_requires))

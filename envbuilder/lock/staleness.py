@@ -71,7 +71,7 @@ def as_shipped(catalog: Catalog, spec: Spec, existing: Lock, shipped: ShippedClo
     closure = shipped.find(row.id, row_request(row, choice)) if choice else None
     if closure is None:
         return True
-    others = {PackageGroup.PROFILE, PackageGroup.BUILD}
+    others = {PackageGroup.PROFILE, PackageGroup.BUILD, PackageGroup.OWN_BUILD}
     locked = {(pin.name, pin.sha256) for pin in existing.packages if pin.group not in others}
     return locked == {(each.name, each.sha256) for each in closure.packages}
 

@@ -18,15 +18,19 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import BuildFailed, ToolFailed, ToolMissing
+from envbuilder.image.layers.build_stage import build_in_stage, unpack_stage
 from envbuilder.image.layers.bytecode import bytecode
-from envbuilder.image.layers.entries import text
+from envbuilder.image.layers.entries import link, text
 from envbuilder.image.layers.image_python import TargetPython
+from envbuilder.image.layers.interpreter import venv_entries
 from envbuilder.image.layers.sdists import build_wheel
+from envbuilder.image.layers.wheels import Prefix
 from envbuilder.oci.runtime.interpreter_guard import Guard
 from envbuilder.oci.runtime.landlock import Landlock
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import candidates, why_not
 from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import of_folder
 from tests.contract.conftest import REQUIRED
 from tests.interpreters.interpreters import interpreters
 
@@ -261,3 +265,48 @@ def test_a_build_script_that_takes_too_much_or_gives_no_wheel_is_a_failed_build(
     with pytest.raises(BuildFailed, match=message):
         build_wheel(sdist(tmp_path, script), "toy", [tools(tmp_path)], python, Store(folder=tmp_path / "store"))
     assert list((tmp_path / "work").iterdir()) == []
+
+
+LOADER = "lib64/ld-linux-x86-64.so.2"
+BACKEND = """
+import os, zipfile
+def build_wheel(folder, settings=None, metadata=None):
+    seen = [path for path in {paths!r} if os.path.exists(path)]
+    seen += [name for name in os.environ if name == "SECRET_TOKEN"]
+    with zipfile.ZipFile(os.path.join(folder, "toy-1.0-py3-none-any.whl"), "w") as wheel:
+        wheel.writestr("seen.txt", "\\n".join(seen))
+        wheel.writestr("environment.txt", os.environ["PATH"] + " " + os.getcwd())
+    return "toy-1.0-py3-none-any.whl"
+"""
+
+
+def test_a_build_backend_in_the_stage_sees_nothing_of_this_machine_and_gives_the_same_bytes_twice(
+    python: TargetPython, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    stage = unpack_stage(
+        base=[*of_folder(root, epoch=0, as_found=True), link(LOADER, f"/{LIBRARIES}/{Path(LOADER).name}").member],
+        venv=venv_entries("usr", SERIES, SERIES),
+        environment=[],
+        tools=[],
+        prefix=Prefix(venv="opt/venv", series=SERIES),
+        root=tmp_path / "stage",
+        sandbox=python.sandbox,
+    )
+    path = tmp_path / "toy-1.0.tar.gz"
+    files = {
+        "toy-1.0/pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = 'own'\nbackend-path = ['_build']\n",
+        "toy-1.0/_build/own.py": BACKEND.format(paths=[str(secret), str(Path.home()), "/run/docker.sock", "/home"]),
+    }
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(text), 0o600
+            archive.addfile(info, io.BytesIO(text.encode()))
+    made = [build_in_stage(path, path.name, stage, Store(folder=tmp_path / f"store{number}")) for number in (1, 2)]
+    assert made[0] == made[1]
+    with zipfile.ZipFile(Store(folder=tmp_path / "store1").path(made[0])) as wheel:
+        assert wheel.read("seen.txt") == b""
+        assert b"/build-stage/tools/bin:/opt/venv/bin:" in wheel.read("environment.txt")

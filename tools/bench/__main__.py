@@ -132,7 +132,7 @@ def _push(engine: ContainerEngine, tag: str, figures: Figures) -> None:
 
 def _uv_outside(lock: Lock, folder: Path, figures: Figures) -> None:
     """The same files by the fastest installer, with nothing around it; then its bytecode, which our image has too."""
-    pins = [pin for pin in lock.packages if pin.group not in {PackageGroup.BUILD, PackageGroup.OWN}]
+    pins = [pin for pin in lock.packages if pin.group.is_installed and pin.group is not PackageGroup.OWN]
     (folder / "all.txt").write_text(requirements(pins), encoding="utf-8")
     major, minor = lock.python.version.head(2)
     for name, options in (("uv outside a container", []), ("uv outside, with bytecode", ["--compile-bytecode"])):
@@ -155,7 +155,7 @@ def _pip_classic(engine: ContainerEngine, lock: Lock, folder: Path, figures: Fig
     context.mkdir()
     run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(context), "pip"], os.environ)
     wheel = next(context.glob("pip-*.whl"))
-    pins = [pin for pin in lock.packages if pin.group not in {PackageGroup.BUILD, PackageGroup.OWN}]
+    pins = [pin for pin in lock.packages if pin.group.is_installed and pin.group is not PackageGroup.OWN]
     listing = "".join(f"{pin.name}=={pin.version}\n" for pin in pins)
     (context / "requirements.txt").write_text(listing, encoding="utf-8")
     bundle = os.environ.get("SSL_CERT_FILE") or "/etc/ssl/certs/ca-certificates.crt"

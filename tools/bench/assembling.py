@@ -49,7 +49,7 @@ def measure_assembling(lock: Lock, folder: Path, address: str, figures: Figures)
 
 def plain_download(lock: Lock, folder: Path, figures: Figures) -> None:
     """Download the same files by curl, six at a time, to disk, with nothing compared."""
-    pins = [pin for pin in lock.packages if pin.group not in {PackageGroup.BUILD, PackageGroup.OWN}]
+    pins = [pin for pin in lock.packages if pin.group.is_installed and pin.group is not PackageGroup.OWN]
     index = UvIndex(uv=Uv(program=UV, cache=folder / "uv-index", environ=os.environ))
     addresses = [file.url for file in index.locate(pins, lock.python.version.series)]
     target = folder / "plain"

@@ -40,7 +40,6 @@ from envbuilder.diagnostics.checks.results import (
 )
 from envbuilder.image.contents import ContentExpectation, ImageContent
 from envbuilder.image.vendor.placement import library_path
-from envbuilder.lock.lock import PackageGroup
 
 Examine: TypeAlias = Callable[[ContentExpectation, ImageContent], Outcome]
 
@@ -177,7 +176,7 @@ def _differences(what: str, wanted: Iterable[tuple[str, str]], found: Mapping[st
 def distributions_recorded(expectation: ContentExpectation, content: ImageContent) -> Outcome:
     """Check that every pin of the lock is present in its version, by the metadata in the image."""
     found = dict(_distributions(content))
-    pins = [pin for pin in expectation.lock.packages if pin.group is not PackageGroup.BUILD]
+    pins = [pin for pin in expectation.lock.packages if pin.group.is_installed]
     wrong = [
         f"{pin.name} is {found[pin.name]} instead of {pin.version}" if pin.name in found else f"{pin.name} is missing"
         for pin in pins

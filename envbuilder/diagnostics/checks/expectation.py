@@ -13,7 +13,7 @@ from envbuilder.catalog.verdicts import stack_of
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import normalized
 from envbuilder.lock.closures import Closure
-from envbuilder.lock.lock import Lock, PackageGroup
+from envbuilder.lock.lock import Lock
 
 
 def expect(environment: Environment, lock: Lock, tables: CudaFacts) -> Expectation:
@@ -37,9 +37,7 @@ def expect(environment: Environment, lock: Lock, tables: CudaFacts) -> Expectati
         framework=normalized(lock.framework),
         framework_version=Version(lock.framework_version),
         cuda=_cuda(environment, lock, tables),
-        distributions=tuple(
-            sorted({(pin.name, pin.version) for pin in lock.packages if pin.group is not PackageGroup.BUILD})
-        ),
+        distributions=tuple(sorted({(pin.name, pin.version) for pin in lock.packages if pin.group.is_installed})),
         glibc=environment.framework.glibc,
         needs_avx=environment.framework.needs_avx,
         deviations=lock.differences,

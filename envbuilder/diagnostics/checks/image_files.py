@@ -149,7 +149,7 @@ def one_owner_per_file(expectation: ContentExpectation, content: ImageContent) -
     """Check that no added package replaces code of the environment, or lists metadata of another distribution."""
     added = (PackageGroup.PROFILE, PackageGroup.OWN)
     own = {pin.name for pin in expectation.lock.packages if pin.group in added}
-    known = {pin.name for pin in expectation.lock.packages if pin.group is not PackageGroup.BUILD}
+    known = {pin.name for pin in expectation.lock.packages if pin.group.is_installed}
     found: dict[str, dict[str, str]] = defaultdict(dict)
     wrong = []
     for site, name, path, digest in _records(content):

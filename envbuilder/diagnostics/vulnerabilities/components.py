@@ -60,7 +60,7 @@ def inventory(lock: Lock) -> Inventory:
     python = [
         Component(ecosystem=PYPI, name=pin.name, version=pin.version, group=pin.group)
         for pin in lock.packages
-        if pin.group is not PackageGroup.BUILD
+        if pin.group.is_installed
     ]
     return Inventory(
         components=tuple(sorted((*_os_components(lock), *python), key=lambda each: (each.ecosystem, each.name))),

@@ -22,7 +22,7 @@ from packageurl import PackageURL
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.image.attestation.os_packages import DistributionRelease, release_of, source_of
-from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, PackagePin
+from envbuilder.lock.lock import Lock, OsPackagePin, PackagePin
 
 MEDIA_TYPE = "application/vnd.cyclonedx+json"
 PREDICATE = "https://cyclonedx.org/bom"
@@ -74,7 +74,7 @@ def _components(lock: Lock) -> Iterator[Component]:
     for archive in lock.archives:
         yield _archive(archive)
     for package in lock.packages:
-        if package.group is not PackageGroup.BUILD:
+        if package.group.is_installed:
             yield _package(package)
     for file in lock.files:
         yield Component(

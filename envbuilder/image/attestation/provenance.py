@@ -58,7 +58,7 @@ def statement(name: str, manifest: str, predicate_type: str, predicate: object) 
 
 def _dependencies(lock: Lock) -> Iterator[dict[str, object]]:
     yield {"name": lock.base.image or lock.base.id, "digest": _digest(lock.base.digest)}
-    for os_package in (*lock.base.packages, *lock.os_packages):
+    for os_package in lock.all_os_packages:
         if os_package.sha256:
             yield {"name": f"{os_package.name}={os_package.version}", "digest": {"sha256": os_package.sha256}}
     if lock.python.sha256:

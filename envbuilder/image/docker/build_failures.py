@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from envbuilder.core.errors import BuildFailed, DiskFull, EnvbuilderError, SourceUnreachable, VerificationFailed
-from envbuilder.image.builds import NO_COMPILER
+from envbuilder.image.builds import BUILD_HINT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
         output=_NO_WHEEL,
         error=BuildFailed,
         says="a package cannot be built from source",
-        hint=NO_COMPILER,
+        hint=BUILD_HINT,
     ),
     Symptom(
         engine=_NO_BASE,

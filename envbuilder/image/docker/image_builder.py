@@ -87,13 +87,15 @@ class DockerBuilder:
     def _build(self, request: ImageRequest, options: BuildOptions, listener: Listener) -> BuildResult:
         lock, sources = request.lock, request.sources
         builder = options.builder or self._builder()
-        if builder is Builder.CLASSIC and lock.os_packages:
+        if builder is Builder.CLASSIC and (lock.os_packages or lock.build_os_packages):
             raise UsageError(
                 "the classic builder cannot add OS packages without leaving settings of this host in the image",
                 hint="use --builder buildkit",
             )
         host = self.ingredients.host_files(lock, sources)
-        base = self.ingredients.provide_base_of(lock, sources)
+        bases = [("BASE", self.ingredients.provide_base_of(lock, sources))]
+        if lock.build_os_packages and lock.build_stage.unpacks_os_packages:
+            bases.append(("BUILD_BASE", self.ingredients.provide_base_of(lock.build_stage, sources)))
         self.work.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.work, prefix=f"build-{lock.environment}-") as name:
             directory = Path(name) / "context"
@@ -103,7 +105,7 @@ class DockerBuilder:
                 folder=directory,
                 tags=request.names,
                 builder=builder,
-                args=tuple(sorted((("BASE", base), *self.proxies))),
+                args=tuple(sorted((*bases, *self.proxies))),
                 use_cache=options.use_cache,
             )
             return self.engine.build(asked, listener)

@@ -13,6 +13,7 @@ from envbuilder.image.dockerfile.templates import environment
 from envbuilder.image.plan.plan import LayerKind, Plan
 from envbuilder.image.vendor.placement import library_links
 from envbuilder.lock.lock import OsPackagePin, PackagePin, ToolName
+from envbuilder.oci.tar.members import EPOCH
 
 _NOT_RUN = {"probe", memory.HOOK}
 """Tools that the build copies but does not run."""
@@ -85,6 +86,7 @@ def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
         "kinds": LayerKind,
         "memory": memory,
         "library_links": library_links,
+        "epoch": EPOCH,
     }
     texts = [
         TextFile(path="Dockerfile", text=jinja.get_template("Dockerfile.j2").render(values)),
@@ -93,7 +95,8 @@ def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
         TextFile(path="envbuilder.lock", text=lock_text),
         *_layer_files(plan),
     ]
-    if plan.layer(LayerKind.SYSTEM) is None or plan.lock.unpacks_os_packages:
+    by_apt = plan.layer(LayerKind.SYSTEM) is not None and not plan.lock.unpacks_os_packages
+    if not by_apt and not plan.lock.build_os_packages:
         # The classic builder could add OS packages only with settings of the host in a layer.
         texts.append(
             TextFile(path="Dockerfile.classic", text=jinja.get_template("Dockerfile.classic.j2").render(values))
@@ -110,21 +113,35 @@ def requirements(pins: Iterable[PackagePin]) -> str:
 
 
 def _layer_files(plan: Plan) -> Iterator[TextFile]:
+    files = (*_package_files(plan), *_os_package_files(plan), ("files", _own_files(plan)))
+    return (TextFile(path=f"layers/{name}.txt", text=text) for name, text in files if text)
+
+
+def _package_files(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each file with Python packages; some texts are empty."""
     for layer in plan.layers:
-        if layer.packages:
-            yield TextFile(path=f"layers/{layer.id}.txt", text=requirements(layer.packages))
-        if layer.os_packages and not plan.lock.unpacks_os_packages:
-            lines = (f"{pin.sha256} {_exactly(pin)}\n" for pin in layer.os_packages)
-            yield TextFile(path=f"layers/{layer.id}.txt", text="".join(lines))
-    if plan.lock.files:
-        lines = (f"{0o755 if file.executable else 0o644:04o} {file.path}\n" for file in plan.lock.files)
-        yield TextFile(path="layers/files.txt", text="".join(lines))
+        yield layer.id, requirements(plan.taken_in(layer))
+        yield f"built.{layer.id}", requirements(plan.built_in(layer))
     for name, kinds in _DOWNLOADS.items():
-        pins = [pin for layer in plan.of(*kinds) for pin in layer.packages if pin.is_wheel]
-        if pins or name == "download":
-            yield TextFile(path=f"layers/{name}.txt", text=requirements(pins))
-    if plan.build_tools:
-        yield TextFile(path="layers/build.txt", text=requirements(plan.build_tools))
+        yield name, requirements(pin for layer in plan.of(*kinds) for pin in layer.packages if pin.is_wheel)
+    yield "build", requirements(plan.build_tools)
+    yield "own-build", requirements(plan.own_build_tools)
+
+
+def _os_package_files(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each file with OS packages that apt of a registry image installs."""
+    if not plan.lock.unpacks_os_packages:
+        yield "system", _os_packages(plan.lock.os_packages)
+    if not plan.lock.build_stage.unpacks_os_packages:
+        yield "build-system", _os_packages(plan.lock.build_os_packages)
+
+
+def _own_files(plan: Plan) -> str:
+    return "".join(f"{0o755 if file.executable else 0o644:04o} {file.path}\n" for file in plan.lock.files)
+
+
+def _os_packages(pins: Iterable[OsPackagePin]) -> str:
+    return "".join(f"{pin.sha256} {_exactly(pin)}\n" for pin in pins)
 
 
 def _exactly(pin: OsPackagePin) -> str:

@@ -64,7 +64,7 @@ def _quoted(text: str) -> str:
 
 
 def _installed(lock: Lock) -> Iterator[PackagePin]:
-    return (pin for pin in lock.packages if pin.group is not PackageGroup.BUILD)
+    return (pin for pin in lock.packages if pin.group.is_installed)
 
 
 def _comments(lock: Lock) -> Iterator[str]:

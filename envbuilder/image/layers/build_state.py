@@ -106,7 +106,13 @@ class Draft:
                 pins = self.lock.group(PackageGroup.CUDA)
             case _:
                 pins = layer.packages
-        return (*pins, *self.plan.build_tools) if any(not pin.is_wheel for pin in pins) else pins
+        if all(pin.is_wheel for pin in pins):
+            return pins
+        if layer.kind is LayerKind.OWN and self.plan.own_build_tools:
+            below = self.lock.below_own
+            tools = self.plan.build_tools if any(not pin.is_wheel for pin in below) else ()
+            return (*pins, *self.plan.own_build_tools, *below, *tools)
+        return (*pins, *self.plan.build_tools)
 
     def waits_for(self, layer: Layer) -> tuple[str, ...]:
         """Return the hashes of the files that a layer waits for, if they are fetched.
@@ -165,6 +171,7 @@ def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work:
             probe=lambda: context.files.tool(lock, ToolName.PROBE),
             hook=lambda: context.files.tool(lock, HOOK),
             base=content,
+            build_base=lambda: context.bases.open(lock.build_stage, lambda: None),
             store=context.store,
             archive=lambda: context.files.archive(lock),
             archives=context.archives,

@@ -166,7 +166,7 @@ def unpacked(members: Iterable[Member], store: Store, key: str) -> Path:
             making = target.with_name(f".{name}.{uuid.uuid4().hex}.part")
             try:
                 with full_disk(making):
-                    _write(members, making)
+                    write_tree((member for member in members if is_needed(member.path)), making)
                 open_to_all(making)
                 making.replace(target)
                 write_manifest(target)
@@ -175,14 +175,23 @@ def unpacked(members: Iterable[Member], store: Store, key: str) -> Path:
     return target
 
 
-def _write(members: Iterable[Member], root: Path) -> None:
+def write_tree(members: Iterable[Member], root: Path) -> None:
+    """Write members into a new directory; without devices and pipes, and with modes for all users.
+
+    Args:
+        members: Directories before what they hold; a later member replaces an earlier one of the same path.
+        root: Must not exist; its parent must.
+
+    Raises:
+        BadArchive: A member would be outside, or below a link.
+    """
     root.mkdir()
     first: dict[str, str] = {}
     links: set[str] = set()
     with Below(root) as below:
         for member in members:
             # A higher layer may name a directory that is a link here, since /usr is merged.
-            if is_needed(member.path) and not (member.kind is Kind.FOLDER and member.path in links):
+            if not (member.kind is Kind.FOLDER and member.path in links):
                 _write_member(member, below, first)
                 links |= {member.path} if member.kind is Kind.SYMLINK else set()
 

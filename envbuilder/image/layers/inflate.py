@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO, cast
 
 from isal import igzip_lib, isal_zlib
 
@@ -131,3 +132,38 @@ def inflated(spliced: Spliced, size: int) -> bytes:
         return b"".join(reader.inflated(spliced, size))
     finally:
         reader.close()
+
+
+def opened(spliced: Spliced, size: int) -> BinaryIO:
+    """Return the content of a stream of any size as a file; the last read raises as `Inflater` if it is damaged."""
+    return cast("BinaryIO", io.BufferedReader(_Inflated(spliced, size)))
+
+
+class _Inflated(io.RawIOBase):
+    """The content of one stream, unpacked as it is read."""
+
+    def __init__(self, spliced: Spliced, size: int) -> None:
+        super().__init__()
+        self._reader = Reader()
+        self._pieces = self._reader.inflated(spliced, size)
+        self._rest = b""
+        self._left = size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(cast("bytearray", buffer))
+        self._rest = self._rest or next(filter(None, self._pieces), b"")
+        count = min(len(view), len(self._rest))
+        self._left -= count
+        if count and not self._left:
+            # The reader stops here: compare size and checksum now.
+            self._rest += b"".join(self._pieces)
+        view[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+    def close(self) -> None:
+        self._reader.close()
+        super().close()

@@ -13,9 +13,10 @@ from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.image_layout import PYTHON, VENV
 from envbuilder.image.layers.admission import require_pinned
+from envbuilder.image.layers.build_stage import BuildStage, build_in_stage, require_build_tools, unpack_stage
 from envbuilder.image.layers.entries import Entry
 from envbuilder.image.layers.image_python import TargetPython, unpacked
-from envbuilder.image.layers.interpreter import archive_entries
+from envbuilder.image.layers.interpreter import archive_entries, venv_entries
 from envbuilder.image.layers.sdists import build_wheel
 from envbuilder.image.layers.wheel_file import Wheel, open_wheel
 from envbuilder.image.layers.wheels import Prefix
@@ -71,6 +72,7 @@ class Ingredients:
         probe: Returns the bytes of the probe.
         hook: Returns the memory hook; empty for a lock without.
         base: The base.
+        build_base: Returns the base of the build stage, which has its OS packages too.
         store: Contains every file of the lock.
         archive: Path of the interpreter archive; None if the interpreter is part of the base.
         archives: Vendor archives.
@@ -84,6 +86,7 @@ class Ingredients:
     probe: Callable[[], bytes]
     hook: Callable[[], bytes]
     base: BaseContent
+    build_base: Callable[[], BaseContent]
     store: Store
     archive: Callable[[], Path]
     archives: VendorArchives
@@ -93,6 +96,7 @@ class Ingredients:
     _wheels: dict[str, Wheel] = field(default_factory=dict)
     _archive: tuple[Entry, ...] | None = None
     _python: TargetPython | None = None
+    _stage: BuildStage | None = None
     _deflate: Deflate | None = None
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -197,7 +201,35 @@ class Ingredients:
             )
         )
 
+    def build_stage(self) -> BuildStage:
+        """Return the build stage of own packages, ready to run on this machine.
+
+        Raises:
+            UsageError: Its OS packages cannot be added to the base without a container engine.
+        """
+        with self._only_one("build stage"):
+            if self._stage is None:
+                base = self.build_base()
+                if self.lock.build_os_packages:
+                    base.added()
+                tools = [open_wheel(self._verified(pin), pin.file) for pin in self.lock.group(PackageGroup.OWN_BUILD)]
+                self._stage = unpack_stage(
+                    base=[*base.members(), *(entry.member for entry in self.archive_entries())],
+                    venv=venv_entries(self.home, self.series, self.lock.python.version.text),
+                    environment=[self.wheel(pin) for pin in self.lock.below_own],
+                    tools=tools,
+                    prefix=self.prefix,
+                    root=self.work / "stage",
+                    sandbox=self.sandbox,
+                )
+            return self._stage
+
     def _built(self, pin: PackagePin, sdist: Path) -> str:
+        if pin.group is PackageGroup.OWN and self.lock.has_build_stage:
+            there = (*self.lock.below_own, *self.lock.group(PackageGroup.OWN_BUILD))
+            # Before the stage is unpacked, which takes long.
+            require_build_tools(sdist, pin.file, frozenset(each.name for each in there), self.series)
+            return build_in_stage(sdist, pin.file, self.build_stage(), self.store)
         tools = [self._verified(tool) for tool in self.lock.group(PackageGroup.BUILD)]
         return build_wheel(sdist, pin.file, tools, self.python(), self.store)
 

@@ -1,14 +1,14 @@
 """Wheels built from source distributions, with the interpreter of the image and pinned build tools.
 
 The wheel is rewritten afterwards: sorted, without times, not compressed. So its digest depends on its content alone.
-Compilers are deliberately hidden: optional extensions are left out on every machine, not on some.
+Compilers are deliberately hidden: optional extensions are left out on every machine, not on some. Own packages that
+need one are built in a stage of their own (`build_stage.py`).
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -17,7 +17,7 @@ from envbuilder.core.archives.extraction import extract
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.zip_reader import opened
 from envbuilder.core.errors import BuildFailed, ToolFailed, VerificationFailed
-from envbuilder.image.builds import NO_COMPILER
+from envbuilder.image.builds import BUILD_HINT
 from envbuilder.image.layers.image_python import TargetPython
 from envbuilder.oci.runtime.outputs import open_to_all
 from envbuilder.oci.runtime.sandbox import SCRIPT_LIMITS
@@ -36,9 +36,6 @@ sys.argv = ["setup.py", "-q", "bdist_wheel", "--dist-dir", out]
 runpy.run_path("setup.py", run_name="__main__")
 os.rename(sorted(glob.glob(out + "/*.whl"))[0], wheel)
 """
-_WITH_PYPROJECT = (
-    "choose a version that has a wheel, or build with an engine, which reads pyproject.toml: --engine docker"
-)
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
@@ -85,14 +82,19 @@ def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPyt
             raise _failure(name, str(error)) from error
         if built is None:
             raise _failure(name, "setup.py made no wheel")
-        return _kept(built, name, root, store)
+        return kept_wheel(built, name, root, store)
 
 
 def _failure(name: str, reason: str) -> BuildFailed:
-    return BuildFailed(f"{name} cannot be built into a wheel: {reason}", hint=NO_COMPILER, step=name)
+    return BuildFailed(f"{name} cannot be built into a wheel: {reason}", hint=BUILD_HINT, step=name)
 
 
-def _unpacked(sdist: Path, name: str, target: Path) -> Path:
+def unpacked_sdist(sdist: Path, name: str, target: Path) -> tuple[Path, ...]:
+    """Unpack a source distribution into a new directory, and return its top directories; one, if it is valid.
+
+    Raises:
+        VerificationFailed: The archive is damaged, or leads out of the directory.
+    """
     target.mkdir()
     try:
         extract(sdist, target)
@@ -100,28 +102,32 @@ def _unpacked(sdist: Path, name: str, target: Path) -> Path:
         raise VerificationFailed(
             f"{name} cannot be unpacked: {error}", hint="choose another version of the package"
         ) from error
-    tops = sorted(path for path in target.iterdir() if path.is_dir())
+    return tuple(sorted(path for path in target.iterdir() if path.is_dir()))
+
+
+def _unpacked(sdist: Path, name: str, target: Path) -> Path:
+    tops = unpacked_sdist(sdist, name, target)
     if len(tops) != 1 or not (tops[0] / "setup.py").is_file():
         raise BuildFailed(
             f"{name} has no setup.py in its top directory",
-            hint=_WITH_PYPROJECT if _builds_by_setuptools(tops) else NO_COMPILER,
+            hint=BUILD_HINT,
             step=name,
         )
     return tops[0]
 
 
-def _builds_by_setuptools(tops: list[Path]) -> bool:
-    """Return True if a pyproject.toml uses setuptools, the only build backend that is available."""
-    try:
-        project = tomllib.loads((tops[0] / "pyproject.toml").read_text(encoding="utf-8"))
-    except (IndexError, OSError, ValueError, RecursionError):
-        return False
-    system = project.get("build-system", {})
-    backend = system.get("build-backend", "setuptools") if isinstance(system, dict) else ""
-    return str(backend).startswith("setuptools")
+def kept_wheel(made: bytes, name: str, root: Path, store: Store) -> str:
+    """Write a wheel again so that its bytes depend on its content alone, and add it to the store; return its digest.
 
+    Args:
+        made: The wheel.
+        name: Name of its source distribution.
+        root: Directory for intermediate files.
+        store: Receives the wheel.
 
-def _kept(made: bytes, name: str, root: Path, store: Store) -> str:
+    Raises:
+        BuildFailed: It is damaged.
+    """
     wheel, canonical = root / "made.whl", root / "canonical.whl"
     wheel.write_bytes(made)
     try:

@@ -15,6 +15,7 @@ from envbuilder.core.archives.zip_reader import opened
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.layers.entries import Spliced
 from envbuilder.image.layers.inflate import damaged, inflated
+from envbuilder.image.layers.inflate import opened as opened_stream
 from envbuilder.oci.tar.members import opened_at
 
 _EXECUTABLE = 0o111
@@ -48,7 +49,7 @@ class Content:
     def open(self) -> BinaryIO:
         """Return a stream whose next `size` bytes are the file; a read raises as `read` if it is damaged."""
         if self.spliced:
-            return io.BytesIO(self.read())
+            return opened_stream(self.spliced, self.size)
         return cast("BinaryIO", io.BufferedReader(_Stored(self)))
 
     def read(self, limit: int = _LARGEST_FILE) -> bytes:

@@ -103,7 +103,9 @@ def _profile(plan: Plan, layer: Layer) -> dict[str, object]:
 def _own(plan: Plan, layer: Layer) -> dict[str, object]:
     # Without its own `allow:` another lock must not get the layer from the cache.
     allow = [path for path in plan.lock.allow if path.startswith(f"/{VENV}/")]
-    return _profile(plan, layer) | ({"allow": allow} if allow else {})
+    allowed = {"allow": allow} if allow else {}
+    stage = _build_stage(plan) if layer.builds_from_source and plan.own_build_tools else {}
+    return _profile(plan, layer) | stage | allowed
 
 
 def _own_files(plan: Plan, layer: Layer) -> dict[str, object]:
@@ -144,6 +146,12 @@ def _compiler(lock: Lock) -> dict[str, object]:
     if lock.python.provider is PythonProvider.ARCHIVE:
         return series | {"python": lock.python.sha256}
     return series | _os(lock)
+
+
+def _build_stage(plan: Plan) -> dict[str, object]:
+    """Return what own packages are built with: everything below them in the image, and the build stage on top."""
+    stage = _compiler(plan.lock.build_stage) | _os(plan.lock.build_stage)
+    return {"tools": _files(plan.own_build_tools), "builder": stage, "environment": _files(plan.lock.below_own)}
 
 
 def _tools(plan: Plan, pins: Iterable[PackagePin]) -> dict[str, object]:

@@ -91,8 +91,9 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
         below: Number of layers of the base.
 
     Returns:
-        Shape: every package pin of the lock is in exactly one layer, or in `build_tools`; layers that would be empty
-        are left out. At most `MOST_LAYERS` with those of the base, as long as it leaves room for the other kinds.
+        Shape: every package pin of the lock is in exactly one layer, in `build_tools` or in `own_build_tools`; layers
+        that would be empty are left out. At most `MOST_LAYERS` with those of the base, as long as it leaves room for
+        the other kinds.
     """
     heavy = _heavy(lock, MOST_LAYERS - below - _OTHER_KINDS - len(lock.archives))
     shared = (PackageGroup.CUDA, PackageGroup.FRAMEWORK, PackageGroup.PACKAGES)
@@ -134,6 +135,8 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
         base=str(image_reference(lock)),
         layers=tuple(layer for layer in candidates if _is_needed(layer, lock)),
         build_tools=lock.group(PackageGroup.BUILD),
+        own_build_tools=lock.group(PackageGroup.OWN_BUILD),
+        build_base=str(image_reference(lock.build_stage)),
         env=_env(lock),
         labels=_labels(lock, digest),
         settings=_settings(lock),
@@ -143,7 +146,7 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
 def _heavy(lock: Lock, room: int) -> frozenset[PackagePin]:
     """Return the largest distributions, as many as there is room for; TensorFlow is always one of them."""
     framework = lock.group(PackageGroup.FRAMEWORK)
-    others = (pin for pin in lock.packages if pin.group not in {PackageGroup.FRAMEWORK, PackageGroup.BUILD})
+    others = (pin for pin in lock.packages if pin.group.is_installed and pin.group is not PackageGroup.FRAMEWORK)
     large = sorted((pin for pin in others if pin.size >= HEAVY), key=lambda pin: (-pin.size, pin.name))
     ends = accumulate(_layers_of(pin) for pin in (*framework, *large))
     return frozenset((*framework, *(pin for pin, end in zip((*framework, *large), ends, strict=True) if end <= room)))

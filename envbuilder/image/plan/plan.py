@@ -8,7 +8,7 @@ from enum import StrEnum
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.lock.container_settings import ContainerSettings
-from envbuilder.lock.lock import Lock, OsPackagePin, PackagePin
+from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, PackagePin
 from envbuilder.lock.spec_values import OwnFile
 
 
@@ -86,6 +86,8 @@ class Plan:
         base: Reference of the image below the first layer, in a container engine.
         layers: In order, the base first; ids are unique; the last is always `image`.
         build_tools: Build tools of source distributions; in no layer.
+        own_build_tools: Those of own packages with a build stage; in no layer.
+        build_base: Reference of the image below the first layer of the build stage, in a container engine.
         env: Environment variables of the image, sorted by name.
         labels: Labels of the image, sorted by name.
         settings: Settings of containers; command and working directory are never unset, labels are in `labels`.
@@ -95,9 +97,25 @@ class Plan:
     base: str
     layers: tuple[Layer, ...]
     build_tools: tuple[PackagePin, ...]
+    own_build_tools: tuple[PackagePin, ...]
+    build_base: str
     env: tuple[tuple[str, str], ...]
     labels: tuple[tuple[str, str], ...]
     settings: ContainerSettings
+
+    @property
+    def built(self) -> tuple[PackagePin, ...]:
+        """Own packages that are built in the build stage, sorted by name; empty without such a stage."""
+        own = self.lock.group(PackageGroup.OWN) if self.own_build_tools else ()
+        return tuple(pin for pin in own if not pin.is_wheel)
+
+    def built_in(self, layer: Layer) -> tuple[PackagePin, ...]:
+        """Return the distributions of a layer that are built in the build stage."""
+        return tuple(pin for pin in layer.packages if pin in self.built)
+
+    def taken_in(self, layer: Layer) -> tuple[PackagePin, ...]:
+        """Return the other distributions of a layer."""
+        return tuple(pin for pin in layer.packages if pin not in self.built)
 
     def of(self, *kinds: LayerKind) -> tuple[Layer, ...]:
         """Return the layers of some kinds, in order."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.core.names import requirement_name
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.lock.resolve.resolver import Resolution
@@ -60,6 +61,21 @@ def build_request(shared: Resolution) -> Resolution:
     )
 
 
+def own_build_request(shared: Resolution, spec: Spec, installed: Iterable[Chosen]) -> Resolution:
+    """Return the request for the build dependencies of own packages; keep versions of the image wherever possible.
+
+    So a package is compiled against the version of a library, such as numpy, that it is imported with.
+    """
+    tools = {requirement_name(each): each for each in (*BUILD_TOOLS, *spec.build_requires)}
+    return replace(
+        build_request(shared),
+        requirements=tuple(sorted({*tools.values(), *spec.build_requires})),
+        constraints=_BUILD_CONSTRAINTS if tools["setuptools"] == "setuptools" else (),
+        cutoff=max(spec.cutoff or shared.cutoff, BUILD_TOOLS_CUTOFF),
+        preferred=tuple(f"{each.name}=={each.version}" for each in installed if each.name not in BUILD_TOOLS),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
     """The distributions of an image, as they were resolved in turn.
@@ -69,12 +85,14 @@ class Resolved:
         added: Those that its profiles add.
         complete: All that are installed, with own packages.
         build: Build dependencies of source distributions.
+        own_build: Those of own packages with a build stage.
     """
 
     shared: Iterable[Chosen]
     added: Iterable[Chosen]
     complete: Iterable[Chosen]
     build: Iterable[Chosen]
+    own_build: Iterable[Chosen] = ()
 
 
 def layered(row: Environment, choice: BaseChoice, resolved: Resolved) -> tuple[PackagePin, ...]:
@@ -102,7 +120,8 @@ def layered(row: Environment, choice: BaseChoice, resolved: Resolved) -> tuple[P
         return PackageGroup.PACKAGES
 
     pins = [_pin(chosen, group(chosen)) for chosen in resolved.complete]
-    return in_layer_order((*pins, *grouped_as(PackageGroup.BUILD, resolved.build)))
+    build = grouped_as(PackageGroup.BUILD, resolved.build)
+    return in_layer_order((*pins, *build, *grouped_as(PackageGroup.OWN_BUILD, resolved.own_build)))
 
 
 def grouped_as(group: PackageGroup, chosen: Iterable[Chosen]) -> tuple[PackagePin, ...]:

@@ -176,6 +176,7 @@ LOCKS = st.builds(
     profiles=st.lists(NAMES, max_size=2, unique=True).map(sorted).map(tuple),
     packages=st.lists(PACKAGES, max_size=3, unique_by=lambda pin: (pin.group, pin.name)).map(tuple),
     os_packages=st.lists(OS_PACKAGES, max_size=2).map(tuple),
+    build_os_packages=st.lists(OS_PACKAGES, max_size=1).map(tuple),
     tools=st.lists(TOOLS, max_size=2, unique_by=lambda pin: pin.name).map(tuple),
     env=VARIABLES,
     settings=SETTINGS,

@@ -22,6 +22,7 @@ from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder, dump_closures, request_digest
+from envbuilder.lock.resolve.uv_resolver import BUILD_TOOLS_CUTOFF
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.lock.staleness import as_shipped, staleness, upgraded
 from tests.fakes.catalogs import real_catalog, small_catalog, small_row
@@ -386,3 +387,71 @@ def test_a_release_that_the_row_does_not_have_is_told_before_anything_is_looked_
         lock(with_other_release(), replace(CPU, tensorflow=Version("2.14.0")), lock_ports(bases=bases))
     assert caught.value.hint == "it has 2.15.0, 2.15.1"
     assert not bases.asked
+
+
+BUILT = replace(
+    SPEC,
+    base="debian-new",
+    packages=("horovod", "six==1.16.0"),
+    source_builds=("horovod",),
+    build_tools=("cmake", "g++"),
+    build_requires=("pybind11<3",),
+)
+
+
+def test_what_own_packages_are_built_with_is_pinned_apart_and_in_no_layer() -> None:
+    resolver, os_packages, told = FakeResolver(), FakeOsResolver(), list[str]()
+    made = lock(CATALOG, BUILT, replace(lock_ports(resolver=resolver), os_packages=os_packages), progress=told.append)
+    assert [pin.name for pin in made.group(PackageGroup.OWN_BUILD)] == ["pybind11", "setuptools", "wheel"]
+    assert [pin.name for pin in made.build_os_packages] == ["cmake", "g++"]
+    assert not {"cmake", "g++"} & {pin.name for pin in made.os_packages}
+    assert not made.group(PackageGroup.BUILD), "no package of the environment is built"
+    [asked] = [each for each in resolver.asked if "pybind11<3" in each.requirements]
+    assert asked.requirements == ("pybind11<3", "setuptools", "wheel")
+    assert asked.cutoff == BUILD_TOOLS_CUTOFF
+    assert "six==1.16.0" in asked.preferred, "it is compiled against the versions of the image"
+    assert "resolving what horovod is built with" in told
+    assert load(dump(made), "file") == made
+    assert [pin.name for pin in made.build_stage.os_packages] == sorted(
+        pin.name for pin in (*made.os_packages, *made.build_os_packages)
+    )
+
+
+def test_setuptools_of_the_spec_replaces_ours() -> None:
+    resolver = FakeResolver()
+    lock(CATALOG, replace(BUILT, build_requires=("setuptools<60",)), lock_ports(resolver=resolver))
+    [asked] = [each for each in resolver.asked if "setuptools<60" in each.requirements]
+    assert asked.requirements == ("setuptools<60", "wheel")
+    assert not asked.constraints
+
+
+def test_a_build_that_is_not_needed_is_told_and_adds_nothing() -> None:
+    told: list[str] = []
+    made = lock(CATALOG, replace(BUILT, packages=("six==1.16.0",)), lock_ports(), progress=told.append)
+    assert "every own package has a wheel: `build_tools` and `build_requires` are not used" in told
+    assert not made.group(PackageGroup.OWN_BUILD)
+    assert not made.build_os_packages
+
+
+def test_without_build_tools_own_packages_are_built_as_before() -> None:
+    made = lock(CATALOG, replace(BUILT, build_tools=(), build_requires=()), lock_ports())
+    assert [pin.name for pin in made.group(PackageGroup.BUILD)] == ["setuptools", "wheel"]
+    assert not made.has_build_stage
+
+
+def test_build_tools_make_a_lock_stale() -> None:
+    made = lock(CATALOG, BUILT, lock_ports())
+    assert not staleness(CATALOG, BUILT, made)
+    changed = replace(BUILT, build_tools=("g++",), build_requires=())
+    assert {change.field for change in staleness(CATALOG, changed, made)} == {
+        "spec.build_tools", "spec.build_requires",
+    }  # fmt: skip
+
+
+def test_the_build_stage_of_the_lock_before_is_kept() -> None:
+    before = lock(CATALOG, BUILT, lock_ports())
+    before = replace(before, base=replace(before.base, digest=f"sha256:{'0' * 64}"))
+    os_packages = FakeOsResolver()
+    again = lock(CATALOG, BUILT, replace(lock_ports(), os_packages=os_packages, kept=before))
+    assert again.build_os_packages == before.build_os_packages
+    assert not os_packages.asked

@@ -32,6 +32,8 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         packages=("Pillow>=9", "six==1.16.0"),
         apt=("curl=7.88.1-10", "git"),
         source_builds=("some-thing",),
+        build_tools=("cmake=3.25.1-1", "g++"),
+        build_requires=("Cython==0.29.36", "pybind11<3"),
         cutoff=date(2023, 9, 1),
         tensorflow=Version("2.4.1"),
         python=Release("3.8"),

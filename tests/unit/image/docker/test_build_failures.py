@@ -100,8 +100,8 @@ def test_a_step_is_told_without_its_mounts() -> None:
         "ERROR: Failed building wheel for mpi4py",
     ],
 )
-def test_a_package_that_needs_a_compiler_is_told_that_no_engine_has_one(line: str) -> None:
+def test_a_package_that_needs_a_compiler_is_told_where_to_name_one(line: str) -> None:
     found = explain(FAILED, step="[2/3] RUN uv pip install", output=(line,))
     assert isinstance(found, BuildFailed)
     assert found.step == "[2/3] RUN uv pip install"
-    assert "No engine here has a compiler" in found.hint
+    assert "`build_tools:`" in found.hint

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.image.dockerfile.build_context import Attachment, Rendered, render, requirements
 from envbuilder.image.plan.layers import plan
-from envbuilder.lock.lock import Lock, PackageGroup, ToolPin
+from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, ToolPin
 from envbuilder.lock.lockfile import dump
 from envbuilder.lock.spec_values import OwnFile
 from tests.fakes.catalogs import TEMPLATES, good_lock
@@ -85,6 +85,50 @@ def test_build_tools_are_listed_apart() -> None:
     tool = replace(LOCK.packages[0], name="setuptools", group=PackageGroup.BUILD)
     made = rendered(replace(LOCK, packages=(*LOCK.packages, tool)))
     assert text_of(made, "layers/build.txt") == requirements([tool])
+
+
+def built(*, file: str = "pool/g/g.deb") -> Lock:
+    tool = replace(LOCK.packages[0], name="cmake", file="cmake-1-py3-none-any.whl", group=PackageGroup.OWN_BUILD)
+    compiler = OsPackagePin(name="g++", version="12", sha256="cd" * 32, file=file)
+    pins = tuple(replace(pin, file="six-1.16.0.tar.gz") if pin.name == "six" else pin for pin in (*LOCK.packages, tool))
+    os_packages = tuple(replace(pin, file=file and f"pool/{pin.name}.deb") for pin in LOCK.os_packages)
+    return replace(LOCK, packages=pins, os_packages=os_packages, build_os_packages=(compiler,))
+
+
+def stages(dockerfile: str) -> dict[str, str]:
+    """The text of each stage by its name."""
+    parts = re.split(r"^FROM (\S+) AS (\S+)\n", dockerfile, flags=re.MULTILINE)
+    return {name: f"{base}\n{text}" for base, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)}
+
+
+def test_own_packages_are_built_in_a_stage_of_which_only_they_reach_the_image() -> None:
+    made = rendered(built())
+    found = stages(text_of(made, "Dockerfile"))
+    assert list(found)[-4:] == ["environment", "builder", "built", "image"]
+    assert found["builder"].startswith("${BUILD_BASE}\n")
+    assert found["built"].startswith("builder\n")
+    assert found["image"].startswith("environment\n")
+    assert "--no-build-isolation" in found["built"]
+    assert "--no-build-isolation" not in found["image"]
+    assert "from=built,source=/build-stage/own," in found["image"]
+    six = next(pin for pin in built().packages if pin.name == "six")
+    pillow = next(pin for pin in built().packages if pin.name == "pillow")
+    assert text_of(made, "layers/built.own.txt") == requirements([six])
+    assert text_of(made, "layers/own.txt") == requirements([pillow])
+    assert "cmake==" in text_of(made, "layers/own-build.txt")
+
+
+def test_on_an_image_of_a_registry_apt_installs_the_compilers_in_the_stage_only() -> None:
+    made = rendered(built(file=""))
+    found = stages(text_of(made, "Dockerfile"))
+    assert found["builder"].startswith("system\n")
+    assert "source=layers/build-system.txt" in found["builder"]
+    assert text_of(made, "layers/build-system.txt") == f"{'cd' * 32} g++=12\n"
+    assert "Dockerfile.classic" not in [file.path for file in made.texts]
+
+
+def test_without_a_build_stage_a_dockerfile_has_none() -> None:
+    assert not {"environment", "builder", "built"} & set(stages(text_of(rendered(), "Dockerfile")))
 
 
 HOSTILE = "x\" $(id) `id` ' \\ ${HOME} #"

@@ -38,6 +38,7 @@ def on_base(tmp_path: Path, *members: Member) -> Ingredients:
         probe=bytes,
         hook=bytes,
         base=TreeContent(find_tree=lambda: tree),
+        build_base=lambda: TreeContent(find_tree=lambda: tree),
         store=Store(folder=tmp_path / "store"),
         archive=lambda: tmp_path,
         archives=Shelf(store=Store(folder=tmp_path / "store")).libraries(),

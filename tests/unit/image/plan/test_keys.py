@@ -221,3 +221,25 @@ def test_another_archive_or_library_changes_its_layer_alone(pin: ArchivePin) -> 
 )
 def test_where_an_archive_is_and_what_was_learned_of_it_changes_nothing(pin: ArchivePin) -> None:
     assert not changed(OF_ARCHIVE, lambda lock: with_archives(lock, pin))
+
+
+def with_build_stage(lock: Lock) -> Lock:
+    tool = PackagePin(name="cmake", version="1", file="c-1.whl", sha256=OTHER, group=PackageGroup.OWN_BUILD)
+    compiler = OsPackagePin(name="g++", version="12", sha256=OTHER, file="pool/g/g.deb")
+    made = replace(lock, packages=(*lock.packages, tool), build_os_packages=(compiler,))
+    return with_pin("six", file="six-1.16.0.tar.gz")(made)
+
+
+def test_a_build_stage_matters_only_to_own_packages_that_are_built() -> None:
+    lock = with_build_stage(LOCK)
+    newer = replace(lock.build_os_packages[0], version="13", sha256="ef" * 32)
+    assert changed(LOCK, lambda _: replace(LOCK, build_os_packages=lock.build_os_packages)) == set()
+    assert changed(lock, lambda lock: replace(lock, build_os_packages=(newer,))) == {"own"}
+    assert changed(lock, with_pin("cmake", sha256="ef" * 32)) == {"own"}
+    assert changed(lock, with_os_package) == {"system", "interpreter", "own"}
+
+
+def test_an_own_package_that_is_built_hangs_on_the_environment_below_it() -> None:
+    lock = with_build_stage(LOCK)
+    assert "own" in changed(lock, with_pin("numpy", sha256="ef" * 32))
+    assert "own" not in changed(LOCK, with_pin("numpy", sha256="ef" * 32))

@@ -52,7 +52,8 @@ DEBIAN_LOCKS = LOCKS.map(lambda lock: replace(lock, base=replace(lock.base, kind
 @settings(max_examples=25)
 def test_every_pin_is_in_exactly_one_layer_or_a_build_tool(lock: Lock) -> None:
     made = planned(lock)
-    placed = [pin for layer in made.layers for pin in layer.packages] + list(made.build_tools)
+    tools = (*made.build_tools, *made.own_build_tools)
+    placed = [*(pin for layer in made.layers for pin in layer.packages), *tools]
     assert sorted(placed, key=repr) == sorted(lock.packages, key=repr)
     assert tuple(pin for layer in made.layers for pin in layer.os_packages) == lock.os_packages
 
