@@ -127,10 +127,14 @@ release: setup ## Build wheel and source distribution into dist/, check both, an
 measures: setup ## Size and shape of the package: lines, functions, complexity, types, docstrings; for each district
 	$(BIN)/python -m tools.measures
 
+.PHONY: docs
+docs: setup ## Build the documentation site into build/docs/site; a broken link is an error
+	$(BIN)/python -m tools.docs
+
 .PHONY: bench
 bench: engine ## Measure the catalog, and builds against pip in a Dockerfile and uv outside (about 15 minutes, 20 GB)
 	.ci/test-tools
 	$(BIN)/python -m tools.bench $(BENCH)
 
 .PHONY: ci
-ci: lint audit-dependencies demo test unit-pythons ## What CI runs
+ci: lint audit-dependencies docs demo test unit-pythons ## What CI runs

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from envbuilder.catalog.api_names import ApiMap, ApiModule
-from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.load.tables import SCHEMA
 from envbuilder.core.http.web import Web
@@ -23,9 +23,9 @@ from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.lock.index.index import Index, IndexFile
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.ingredients import closures
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings, settings
+from envbuilder.wiring.shipped_packages import closures
 from envbuilder.wiring.sources import downloads, package_index
 from tools.api_names import Names, keras_names, names_by_import, names_of_wheel
 from tools.remote_wheel import linux_wheel, open_wheel
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     for row in (each for each in catalog.environments if each.cuda is None):
         minor = f"{row.framework.version.major}.{row.framework.version.minor}"
         python = Path(pythons[minor]) if minor in pythons else None
-        names, files = _read(_Source(index=index, web=web), row, python, _keras(here, row))
+        names, files = _read(_Source(index=index, web=web), row, python, _keras(here, catalog, row))
         found[Release(minor)] = names
         read[minor] = {
             "read": "by import" if python else "from its files",
@@ -85,9 +85,9 @@ def _read(source: _Source, row: Environment, python: Path | None, keras: str) ->
     return names, files
 
 
-def _keras(settings: Settings, row: Environment) -> str:
+def _keras(settings: Settings, catalog: Catalog, row: Environment) -> str:
     """The Keras that the row installs for its oldest interpreter; empty when it installs none."""
-    shipped = closures(settings).read(row.id)
+    shipped = closures(settings, catalog).read(row.id)
     return next((each.version for closure in shipped for each in closure.packages if each.name == "keras"), "")
 
 

@@ -39,6 +39,8 @@ def names_of_wheel(wheel: zipfile.ZipFile) -> Names:
     api.read("tf", root, folder, found)
     for name in _foreign(root):
         found.pop(f"tf.{name}", None)
+    for module, name in _placed(root):
+        found.get(f"tf.{module}", set()).add(name)
     if "contrib" in found["tf"]:
         found["tf.contrib"] = api.contrib(top)
     keras = f"{top}python/keras/api/_v{2 if '_api/v2/' in folder else 1}/keras/"
@@ -120,6 +122,23 @@ def _foreign(text: str) -> set[str]:
     imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom) and node.level == 0]
     theirs = [node for node in imports if (node.module or "").split(".")[0] != "tensorflow"]
     return {alias.asname or alias.name for node in theirs for alias in node.names}
+
+
+def _placed(text: str) -> Iterator[tuple[str, str]]:
+    """Yield names that a module adds to others, as module and name: `app.flags = flags`, of TensorFlow 1.9 to 1.15."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case (
+                ast.Assign(targets=[ast.Attribute(value=ast.Name(id=module), attr=name)])
+                | ast.Assign(
+                    targets=[
+                        ast.Attribute(value=ast.Attribute(value=ast.Name(id="_current_module"), attr=module), attr=name)
+                    ]
+                )
+            ):
+                yield module, name
+            case _:
+                continue
 
 
 def _bound(node: ast.AST) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from envbuilder.catalog.coverage import GpuSupport, architectures, support
+from envbuilder.catalog.coverage import GpuSupport, support
 from envbuilder.catalog.cuda import Coverage
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.catalog import load_catalog
@@ -123,7 +123,7 @@ def _gpus(catalog: Catalog) -> Iterator[str]:
     yield ""
     yield _line(["Compute capability", "Generation", "GPUs", "First CUDA", "Last CUDA"])
     yield _line(["---"] * 5)
-    for each in architectures(catalog.cuda):
+    for each in catalog.cuda.architectures:
         last = str(each.last) if each.last else "-"
         yield _line([str(each.capability), each.generation, ", ".join(each.gpus), str(each.since), last])
     yield ""

@@ -33,11 +33,12 @@ from envbuilder.catalog.compatibility import judge_stack
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.machine import Host, HostGpu
+from envbuilder.catalog.node_requirements import RUNS
 from envbuilder.catalog.verdicts import Fit, Stack
+from envbuilder.cluster.image_stack import image_stack
 from envbuilder.cluster.jobs import ClusterJob
 from envbuilder.cluster.kubernetes.manifests import ClusterSettings, manifests
 from envbuilder.cluster.kubernetes.node_affinity import DriverLabels
-from envbuilder.cluster.node_requirements import RUNS, image_stack
 from envbuilder.core.versions import Release
 from envbuilder.wiring.cluster_jobs import JobChoices, cluster_job
 from envbuilder.wiring.session import Session

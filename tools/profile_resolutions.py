@@ -23,9 +23,9 @@ from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.ingredients import closures
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
+from envbuilder.wiring.shipped_packages import closures
 from envbuilder.wiring.sources import package_resolver, package_sizes
 
 _PROFILES = ("jupyter", "tensorboard")
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         for row in rows
         for choice in _choices(row, every="--every-python" in arguments)
     ]
-    shipped, resolver = closures(here), package_resolver(here, Sources())
+    shipped, resolver = closures(here, catalog), package_resolver(here, Sources())
     sizes = package_sizes(Session(here, catalog, print), Sources())
 
     def outcome(trial: _Trial) -> _Outcome:

@@ -3,9 +3,10 @@
 Needs root and Debian's packages slurmctld, slurmd, slurm-client and munge. GPUs are character devices in the directory
 of the cluster: the scheduler allocates them, no driver opens them. Everything is below that directory and on loopback.
 
-    python -m tools.slurm_cluster DIRECTORY 'NAME:GPUS:FEATURE,…' … [plugin=FILE] -- COMMAND …
+    python -m tools.slurm_cluster DIRECTORY 'NAME:GPUS:FEATURE,…' … [plugin=FILE] [NAME=VALUE …] -- COMMAND …
 
-A plugin is one of SPANK, such as pyxis. Names of nodes that the host resolves let workers reach each other.
+A plugin is one of SPANK, such as pyxis. NAME=VALUE is a further line of slurm.conf, such as Epilog=FILE, which runs on
+a node after each job. Names of nodes that the host resolves let workers reach each other.
 """
 
 from __future__ import annotations
@@ -51,7 +52,12 @@ class SlurmNode:
 
 @contextmanager
 def slurm_cluster(
-    folder: Path, nodes: Sequence[SlurmNode], *, plugins: Sequence[str] = (), port: int = _FIRST_PORT
+    folder: Path,
+    nodes: Sequence[SlurmNode],
+    *,
+    plugins: Sequence[str] = (),
+    more: Sequence[str] = (),
+    port: int = _FIRST_PORT,
 ) -> Iterator[dict[str, str]]:
     """Run a cluster; yield the environment variables of its clients.
 
@@ -59,12 +65,13 @@ def slurm_cluster(
         folder: Directory for its files; it is emptied.
         nodes: The nodes.
         plugins: Plugins of SPANK.
+        more: Further lines of slurm.conf.
         port: First of as many ports as there are nodes, and one.
     """
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("spool", "log", "munge", "dev"):
         (folder / name).mkdir(parents=True)
-    _configure(folder, nodes, port)
+    _configure(folder, nodes, more, port)
     (folder / "plugstack.conf").write_text("".join(f"required {each}\n" for each in plugins), encoding="utf-8")
     variables = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
     with ExitStack() as stack:
@@ -77,7 +84,7 @@ def slurm_cluster(
         yield variables
 
 
-def _configure(folder: Path, nodes: Sequence[SlurmNode], port: int) -> None:
+def _configure(folder: Path, nodes: Sequence[SlurmNode], more: Sequence[str], port: int) -> None:
     host = socket.gethostname()
     lines = [
         f"ClusterName=envbuilder{port}",
@@ -103,6 +110,7 @@ def _configure(folder: Path, nodes: Sequence[SlurmNode], port: int) -> None:
         "GresTypes=gpu",
         "MpiDefault=none",
         f"PlugStackConfig={folder}/plugstack.conf",
+        *more,
     ]
     gres: list[str] = []
     for number, node in enumerate(nodes, 1):
@@ -177,9 +185,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command in a cluster and return its status."""
     folder, *rest = arguments
     split = rest.index("--")
-    plugins = [each.removeprefix("plugin=") for each in rest[:split] if each.startswith("plugin=")]
-    nodes = [SlurmNode.parse(each) for each in rest[:split] if not each.startswith("plugin=")]
-    with slurm_cluster(Path(folder).resolve(), nodes, plugins=plugins) as variables:
+    nodes = [SlurmNode.parse(each) for each in rest[:split] if "=" not in each]
+    named = [each for each in rest[:split] if "=" in each]
+    plugins = [each.removeprefix("plugin=") for each in named if each.startswith("plugin=")]
+    more = [each for each in named if not each.startswith("plugin=")]
+    with slurm_cluster(Path(folder).resolve(), nodes, plugins=plugins, more=more) as variables:
         return subprocess.run(rest[split + 1 :], env=variables, check=False).returncode
 
 

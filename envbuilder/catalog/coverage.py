@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from envbuilder.catalog.cuda import Coverage, CudaFacts, CudaNeed, GpuModel, KernelFamily
+from envbuilder.catalog.cuda import Coverage, CudaFacts, CudaNeed, KernelFamily
 from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.catalog.gpus import Architecture
 from envbuilder.core.versions import Release
 
 
@@ -37,27 +38,6 @@ class PartCoverage:
     coverage: Coverage | None
     text: str
     family: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Architecture:
-    """GPUs of one compute capability.
-
-    Attributes:
-        capability: Compute capability.
-        generation: Architecture, such as `Ampere`.
-        gpus: Names of the GPUs, as the catalog orders them.
-        since: First CUDA release whose libraries have code for them.
-        last: Last CUDA release that supports them; None while newer releases do.
-        last_driver: Last driver branch that supports them; None while newer branches do.
-    """
-
-    capability: Release
-    generation: str
-    gpus: tuple[str, ...]
-    since: Release
-    last: Release | None
-    last_driver: Release | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,36 +88,18 @@ class GpuSupport:
         )
 
 
-def architectures(facts: CudaFacts) -> tuple[Architecture, ...]:
-    """Return the GPUs of the catalog by compute capability, ascending."""
-    models: dict[Release, list[GpuModel]] = {}
-    for gpu in facts.gpus:
-        models.setdefault(gpu.capability, []).append(gpu)
-    return tuple(
-        Architecture(
-            capability=capability,
-            generation=gpus[0].generation,
-            gpus=tuple(gpu.name for gpu in gpus),
-            since=gpus[0].since,
-            last=gpus[0].last,
-            last_driver=gpus[0].last_driver,
-        )
-        for capability, gpus in sorted(models.items())
-    )
-
-
 def support(facts: CudaFacts, row: Environment, choice: BaseChoice) -> tuple[GpuSupport, ...]:
     """Return the support for each compute capability from an environment on a base.
 
     Returns:
-        In the order of `architectures`; empty for a CPU row.
+        In the order of `CudaFacts.architectures`; empty for a CPU row.
 
     Raises:
         KeyError: No driver is known for the CUDA release; a loaded catalog has no such release.
     """
     if row.cuda is None:
         return ()
-    return tuple(_on(facts, row.cuda, choice, architecture) for architecture in architectures(facts))
+    return tuple(_on(facts, row.cuda, choice, architecture) for architecture in facts.architectures)
 
 
 def support_of(facts: CudaFacts, row: Environment, choice: BaseChoice, capability: Release) -> GpuSupport | None:
@@ -167,7 +129,7 @@ def support_by(facts: CudaFacts, need: CudaNeed, libraries: tuple[Release, Relea
     Raises:
         KeyError: As `support`.
     """
-    known = next((each for each in architectures(facts) if each.capability == capability), None)
+    known = next((each for each in facts.architectures if each.capability == capability), None)
     if known is not None:
         return _support(facts, known, need.code.families, libraries, facts.driver_floor(libraries[0]))
     kernels = tuple(_kernels(family, capability) for family in need.code.families)

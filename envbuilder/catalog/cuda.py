@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated
 
 from envbuilder.catalog.archives import ArchiveUse
+from envbuilder.catalog.gpus import Architecture, ArmGpus, GpuModel, architectures_of
 from envbuilder.catalog.sources import Source, SourceList
 from envbuilder.core.field_rules import At, NotEmpty, Sorted, Unique
-from envbuilder.core.field_types import ExactPin, LibraryName, OsPackage, Pattern
+from envbuilder.core.field_types import ExactPin, LibraryName, OsPackage
 from envbuilder.core.versions import Release
 
 FIRST_FAMILY = 11
@@ -218,32 +220,6 @@ class CudaFamily:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuModel:
-    """GPUs that share a compute capability.
-
-    Attributes:
-        name: Usual name.
-        generation: Architecture, such as `Ampere`.
-        capability: Compute capability.
-        since: First CUDA release whose own libraries have code for it.
-        last: Last CUDA release that supports it, as `12.9`; None while newer releases do.
-        last_driver: Last driver branch that supports it, as `470`; None while newer branches do.
-        names: Regular expressions for the names of these GPUs, in lower case, without the words NVIDIA, GeForce, Tesla
-            and Quadro.
-        data_center: Those of `names` that are data-centre GPUs, to which forward compatibility applies.
-    """
-
-    name: str
-    generation: str
-    capability: Release
-    since: Release
-    last: Release | None = None
-    last_driver: Release | None = None
-    names: tuple[Pattern, ...] = ()
-    data_center: tuple[Pattern, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PtxIsa:
     """A version of the PTX instruction set.
 
@@ -300,20 +276,8 @@ class ForwardCompatibility:
         return any(driver.major == least.major and driver >= least for least in self.drivers)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmGpus:
-    """GPUs that exist only in machines with an Arm processor.
-
-    Attributes:
-        names: Regular expressions as `GpuModel.names`.
-        sources: Documents that state that TensorFlow's wheels have no CUDA for Arm, and what NVIDIA offers.
-    """
-
-    names: tuple[Pattern, ...]
-    sources: SourceList
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots: a fleet is judged by thousands of questions, and what follows from the tables is kept.
+@dataclass(frozen=True, kw_only=True)
 class CudaFacts:
     """Drivers and GPU generations, independent of TensorFlow.
 
@@ -347,6 +311,19 @@ class CudaFacts:
         """Documents that state that TensorFlow's wheels have no CUDA for Arm, and what NVIDIA offers."""
         return tuple(source for each in self.arm_gpus for source in each.sources)
 
+    @cached_property
+    def architectures(self) -> tuple[Architecture, ...]:
+        """GPUs by compute capability, ascending."""
+        return architectures_of(self.gpus)
+
+    @cached_property
+    def _series(self) -> dict[tuple[int, ...], list[CudaRelease]]:
+        """Releases by their first two numbers, ascending."""
+        found: dict[tuple[int, ...], list[CudaRelease]] = {}
+        for known in self.releases:
+            found.setdefault(known.version.head(2), []).append(known)
+        return found
+
     def driver_floor(self, cuda: Release) -> Release:
         """Return the oldest driver on which programs of this CUDA release start.
 
@@ -366,14 +343,14 @@ class CudaFacts:
 
     def shipped_driver(self, cuda: Release) -> Release | None:
         """Return the driver that shipped with a CUDA release or its newest update; None if it is unknown."""
-        series = cuda.head(2)
-        updates = [known for known in self.releases if known.version.head(2) == series]
+        updates = self._series.get(cuda.head(2), ())
         exact = [known.driver for known in updates if known.version == cuda and len(cuda.parts) > 2]
         return exact[0] if exact else max((known.driver for known in updates), default=None)
 
     def knowing_driver(self, cuda: Release) -> Release | None:
         """Return the oldest driver that supports a CUDA release's GPUs and PTX; None if the table ends before."""
-        return next((each.driver for each in self.releases if each.version.head(2) >= cuda.head(2)), None)
+        series = cuda.head(2)
+        return next((updates[0].driver for known, updates in self._series.items() if known >= series), None)
 
     def ptx_cuda(self, isa: Release) -> Release | None:
         """Return the first CUDA release whose driver compiles PTX of this version; None if it is not in the table."""

@@ -12,9 +12,10 @@ from packaging.version import Version
 from envbuilder.catalog.archives import ArchiveFacts, VendorArchive
 from envbuilder.catalog.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
+from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.keras import KerasFacts
 from envbuilder.catalog.sources import Advisory, SourceList
-from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.catalog.teams import TeamCatalog
 from envbuilder.core.field_rules import At, Named, NotEmpty, Omitted, Parsed, Sorted, When
 from envbuilder.core.field_types import (
     DistributionName,
@@ -399,6 +400,7 @@ class Catalog:
         keras: Compatibility of standalone Keras with TensorFlow.
         vendor_builds: NVIDIA's own builds, ascending by TensorFlow.
         profiles: Tools that specs add to environments, in file order.
+        teams: Catalogs of teams that some of the environments come from, in order of precedence, highest last.
     """
 
     environments: tuple[Environment, ...]
@@ -410,6 +412,11 @@ class Catalog:
     keras: KerasFacts = field(default_factory=KerasFacts)
     vendor_builds: tuple[VendorBuild, ...] = ()
     profiles: tuple[Profile, ...] = ()
+    teams: tuple[TeamCatalog, ...] = ()
+
+    def origin(self, name: str) -> TeamCatalog | None:
+        """Return the catalog of a team that defines an environment; None for one of envbuilder."""
+        return next((team for team in reversed(self.teams) if name in team.environments), None)
 
     def environment(self, name: str) -> Environment | None:
         """Return the environment with this id; None if there is none."""

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from envbuilder.catalog.cuda import CudaFacts, GpuModel
+from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.gpus import GpuModel
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
 

@@ -10,10 +10,9 @@ import click
 
 from envbuilder.catalog.advise.advice import Query
 from envbuilder.catalog.load.api_names import load_api
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.machine_options import driver_option, gpu_option, host_option, machines
+from envbuilder.cli.machine_options import driver_option, gpu_option, host_option
 from envbuilder.cli.options import grouped, source_options
 from envbuilder.cli.output.adoption import adoption_document, adoption_text, notes
 from envbuilder.cli.output.printing import json_option, notice, print_json, width
@@ -27,6 +26,8 @@ from envbuilder.lock.project.files import project_files
 from envbuilder.lock.project.reading import read_project
 from envbuilder.lock.spec import with_sources
 from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.wiring.catalogs import known_catalog
+from envbuilder.wiring.machines import machines
 from envbuilder.wiring.project import last_change
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.unpinned import unpinned_lock
@@ -70,7 +71,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     if target.exists() and not dry_run:
         raise UsageError(f"{target} already exists", hint="choose another file with -o, or use --dry-run")
     here = command_settings()
-    catalog = load_catalog(here.matrices)
+    catalog = known_catalog(here, progress=notice)
     reading = read_project(project_files(folder))
     found = conclude(reading, load_api(here.matrices))
     hosts = machines(catalog, machine.driver, machine.gpus, machine.hosts)

@@ -2,53 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import click
 
-from envbuilder.catalog.advise.advice import Query, RequestedRange, requested_range, requested_release
+from envbuilder.catalog.advise.conditions import Conditions, query_of
 from envbuilder.catalog.advise.recommend import advise
-from envbuilder.catalog.buildable import Inventory
-from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.machine_options import driver_option, gpu_option, host_option, machines
+from envbuilder.cli.machine_options import driver_option, gpu_option, host_option
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.advice import asked_text, recommendation_document, recommendation_text
-from envbuilder.cli.output.printing import json_option, print_json, width
-from envbuilder.core.errors import UsageError
-from envbuilder.core.versions import Release
+from envbuilder.cli.output.printing import json_option, notice, print_json, width
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.inventory import inventory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
-    """The conditions for an environment, as typed.
-
-    Attributes:
-        tensorflow: Releases; `keras`, `cuda` and `cudnn` likewise.
-        python: Interpreter.
-        driver: Driver of the machine.
-        gpus: GPUs that must all run, by name or compute capability.
-        glibc: C library of a system where the wheel is to run without a container.
-        cpu: Only environments without a GPU.
-        hosts: Files with facts of machines.
-        base: Base of the image; empty for any.
-    """
-
-    tensorflow: str | None
-    python: str | None
-    driver: str | None
-    gpus: tuple[str, ...]
-    keras: str | None
-    cuda: str | None
-    cudnn: str | None
-    glibc: str | None
-    cpu: bool
-    hosts: tuple[Path, ...]
-    base: str
-
+from envbuilder.wiring.machines import machines
 
 _condition_options = grouped(
     "conditions",
@@ -80,8 +45,9 @@ def command(conditions: Conditions, limit: int, *, as_json: bool) -> None:
     status 0 if an environment fits, 1 if none does.
     """
     here = command_settings()
-    catalog = load_catalog(here.matrices)
-    query = _query(catalog, conditions, inventory(here, catalog))
+    catalog = known_catalog(here, progress=notice)
+    described = machines(catalog, conditions.driver, conditions.gpus, conditions.hosts)
+    query = query_of(catalog, conditions, described, inventory(here, catalog))
     found = advise(catalog, query)
     if as_json:
         print_json(recommendation_document(found, asked_text(query), limit))
@@ -89,35 +55,3 @@ def command(conditions: Conditions, limit: int, *, as_json: bool) -> None:
         click.echo(recommendation_text(found, asked_text(query), limit, width()))
     if not found.fitting:
         raise click.exceptions.Exit(1)
-
-
-def _query(catalog: Catalog, conditions: Conditions, available: Inventory) -> Query:
-    return Query(
-        tensorflow=_range(conditions.tensorflow, "TensorFlow"),
-        python=_python(conditions.python),
-        keras=_range(conditions.keras, "Keras"),
-        cuda=_range(conditions.cuda, "CUDA"),
-        cudnn=_range(conditions.cudnn, "cuDNN"),
-        glibc=requested_release(conditions.glibc, "glibc") if conditions.glibc else None,
-        base=_base(catalog, conditions.base),
-        cpu=conditions.cpu,
-        inventory=available,
-        hosts=machines(catalog, conditions.driver, conditions.gpus, conditions.hosts),
-    )
-
-
-def _range(text: str | None, what: str) -> RequestedRange | None:
-    return requested_range(text, what) if text else None
-
-
-def _python(text: str | None) -> Release | None:
-    if not text:
-        return None
-    return Release(requested_release(text, "Python").series)
-
-
-def _base(catalog: Catalog, name: str) -> str:
-    known = {base.id for base in catalog.bases}
-    if name and name not in known:
-        raise UsageError(f"unknown base: {name!r}", hint=f"available: {', '.join(sorted(known))}")
-    return name

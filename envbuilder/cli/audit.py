@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,7 +66,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         _audit_elsewhere(here, catalog, target, elsewhere.on, again=elsewhere.again, write=write, as_json=as_json)
         return
     session = Session(here, catalog, notice)
-    wheels = WheelMeasurements(session=session, sources=sources, tty=sys.stderr.isatty())
+    wheels = WheelMeasurements(session=session, sources=sources)
     records = records_of(here) if write else None
     audits: list[Audit] = []
     for audit in _audits(catalog, target, python, wheels):

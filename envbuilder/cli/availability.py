@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.curation.availability import Availability, Vanished, availability
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.ingredients import closures
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.shipped_packages import closures
 from envbuilder.wiring.sources import package_index
 
 
@@ -26,12 +26,12 @@ def command(pattern: str, sources: Sources, *, as_json: bool) -> None:
     Intended for a scheduled job. Exit status 1 if a file is missing or was replaced, 5 if the index does not answer.
     """
     here = command_settings()
-    catalog = load_catalog(here.matrices)
+    catalog = known_catalog(here, progress=notice)
     session = Session(here, catalog, notice)
     index = package_index(session.settings, sources)
     seen: list[Availability] = []
     for row in matching(catalog, pattern):
-        found = availability(row.id, closures(here).read(row.id), index)
+        found = availability(row.id, closures(here, catalog).read(row.id), index)
         seen.append(found)
         if not as_json:
             _tell(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from envbuilder.catalog.environments import BaseSystem, Catalog
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import mirror_options
 from envbuilder.cli.output.printing import json_option, notice, print_json, table
@@ -16,6 +15,7 @@ from envbuilder.core.units import size
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import engine_bases
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import debian_trees
 
@@ -36,7 +36,7 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
     The same packages give the same bytes on every machine. Without an engine, the base is kept in the cache directory.
     """
     here = command_settings()
-    catalog = load_catalog(here.matrices)
+    catalog = known_catalog(here, progress=notice)
     system = _system(catalog, suite)
     session = Session(here, catalog, notice)
     tree = debian_trees(session, mirrors).unpack(system)
@@ -71,7 +71,7 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
 def listing(*, as_json: bool) -> None:
     """List the bases of the catalog, and the digest of each one that this machine has."""
     here = command_settings()
-    catalog = load_catalog(here.matrices)
+    catalog = known_catalog(here, progress=notice)
     trees = Session(here, catalog, notice).trees
     rows = []
     for system in catalog.bases:

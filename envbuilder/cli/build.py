@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.build_options import build_options, selection_options
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.fan_out import (
@@ -38,6 +37,7 @@ from envbuilder.wiring.execution import work_item
 from envbuilder.wiring.image_requests import Selection, checked, image_requests, refuse_shared_names, target_names
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.signing import sign_pushed
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("build", cls=FanOutCommand)
@@ -73,12 +73,12 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     selection = checked(selection, push=options.push)
     if signer and not options.push:
         raise UsageError("--sign requires --push: signatures are stored in a registry", hint="add --push")
-    if options.attestations and options.output is None:
+    if options.attestations and options.output is None and elsewhere.on is None:
         raise UsageError("--attestations requires --output", hint="add -o DIR or -o FILE.tar")
     sources = replace(sources, layer_caches=options.cache_from)
     here = command_settings()
     key = opened_key(signer, here) if signer else None
-    catalog = load_catalog(here.matrices)
+    catalog = catalog_of_targets(here, targets, notice)
     if elsewhere.on:
         items = _items(target_names(catalog, targets), selection, options, elsewhere.on)
         run_elsewhere(here, elsewhere.on, items, BuildOutput(), as_json=as_json, again=elsewhere.again)
@@ -110,7 +110,8 @@ def _items(
         UsageError: The images would stay on the workers; or they would have the same name.
     """
     one = "build these images one at a time, without --on"
-    refuse_with_on(output=one, load=one, bundle=one, key=one)
+    attached = "omit it: --push attaches them to each image"
+    refuse_with_on(output=one, load=one, bundle=one, key=one, attestations=attached)
     if not isinstance(on, LocalProcesses) and not (options.push or options.cache_to):
         raise UsageError(
             "the images would stay on the machines of the cluster",

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import json_option, notice, print_json
@@ -19,6 +18,7 @@ from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("bundle")
@@ -41,7 +41,7 @@ def command(target: str | None, output: Path, key: Path | None, sources: Sources
     """
     here = command_settings()
     with watched(here, target or "lock") as (listener, _log):
-        session = Session(here, load_catalog(here.matrices), notice, listener=listener)
+        session = Session(here, catalog_of_targets(here, (target,), notice), notice, listener=listener)
         lock, merged = obtain_lock(session, target, sources)
         add_archives(session, merged)
         add_mirrored(session, lock, merged)

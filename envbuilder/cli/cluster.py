@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.node_requirements import describe, document
 from envbuilder.cli.completion import environments
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import F, grouped
@@ -18,7 +18,6 @@ from envbuilder.cluster.jobs import ClusterJob, RegistryImage, write_job_files
 from envbuilder.cluster.kubernetes.admission_policy import admission_policy
 from envbuilder.cluster.kubernetes.manifests import ClusterSettings, manifests
 from envbuilder.cluster.kubernetes.node_affinity import DriverLabels
-from envbuilder.cluster.node_requirements import describe, document
 from envbuilder.cluster.slurm.batch_scripts import Runtime, batch_scripts
 from envbuilder.cluster.slurm.constraints import read_features, slurm_constraint
 from envbuilder.core.errors import UsageError
@@ -27,6 +26,7 @@ from envbuilder.image.dockerfile.build_context import TextFile
 from envbuilder.wiring.cluster_jobs import JobChoices, cluster_job
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _MOST_GPUS = 64
 _MOST_WORKERS = 4096
@@ -220,7 +220,7 @@ def admission_command(  # noqa: PLR0913  one parameter for each option
 
 def _job(target: str, image: str, choices: JobChoices) -> tuple[Settings, ClusterJob]:
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
     return here, cluster_job(session, target, image, choices)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import meant
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json, width
@@ -24,6 +23,7 @@ from envbuilder.lock.lockfile import load
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("compare")
@@ -38,7 +38,7 @@ def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
     lines explain why one side could run out of GPU memory; with --fails, for that side only.
     """
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, catalog_of_targets(here, (a, b), notice), notice)
     found = compare(session.catalog, *(system_of(name, _content(session, name)) for name in (a, b)))
     if as_json:
         print_json(_document(found))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from envbuilder.wiring.settings import HOST_BUILDS, Settings, settings
+from envbuilder.wiring.configuration import ALLOW_HOST_BUILDS
+from envbuilder.wiring.settings import Settings, settings
 
 
 def command_settings() -> Settings:
@@ -12,5 +13,5 @@ def command_settings() -> Settings:
     context = click.get_current_context(silent=True)
     if context is None:
         return settings()
-    allowed = bool(context.find_root().meta.get(HOST_BUILDS))
+    allowed = bool(context.find_root().meta.get(ALLOW_HOST_BUILDS.key))
     return settings(allow_host_builds=allowed, on_close=context.call_on_close)

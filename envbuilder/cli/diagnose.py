@@ -14,11 +14,10 @@ import click
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.api_names import load_api
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import named
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.diagnosis import as_document, as_text
-from envbuilder.cli.output.printing import json_option, print_json
+from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import open_regular, read_text
 from envbuilder.diagnostics.logs.context import LoggedEnvironment, context_of, environment_of_lock, environment_of_row
@@ -26,6 +25,7 @@ from envbuilder.diagnostics.logs.diagnosis import diagnose
 from envbuilder.diagnostics.logs.signatures import load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.lock.lockfile import lock_path, read_lock
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.inventory import inventory
 
 
@@ -48,7 +48,7 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
     the log could be read, 2 if it is empty.
     """
     here = command_settings()
-    catalog = load_catalog(here.matrices)
+    catalog = known_catalog(here, progress=notice)
     facts = decode(read_text(facts_file), str(facts_file)) if facts_file else None
     available = partial(inventory, here, catalog)
     failures = load_failures(here.matrices)

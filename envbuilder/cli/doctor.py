@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.output.printing import json_option, print_json, width
+from envbuilder.cli.output.printing import json_option, notice, print_json, width
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import read_stream, read_text, replacing
 from envbuilder.diagnostics.doctor import (
@@ -69,18 +69,19 @@ def command(  # noqa: PLR0913  one parameter for each option
     asked = _Asked(facts_file=facts_file, container=container or "", python=python or "", imports=imports)
     look = _look(here, asked, timeout)
     # This host is probed from here on; later steps import their modules meanwhile.
-    from envbuilder.catalog.load.catalog import load_catalog  # noqa: PLC0415
     from envbuilder.cli.output.doctor_json import doctor_document  # noqa: PLC0415
     from envbuilder.cli.output.doctor_text import doctor_text  # noqa: PLC0415
     from envbuilder.diagnostics.host.table import examine_machine  # noqa: PLC0415
-    from envbuilder.lock.resolve.shipped_closures import ClosureFolder  # noqa: PLC0415
+    from envbuilder.wiring.catalogs import known_catalog  # noqa: PLC0415
     from envbuilder.wiring.inventory import inventory  # noqa: PLC0415
+    from envbuilder.wiring.shipped_packages import closures  # noqa: PLC0415
 
-    catalog = load_catalog(here.matrices)
+    catalog = known_catalog(here, progress=notice)
     looked = look()
-    closures = ClosureFolder(folder=here.matrices / "locks")
     available = inventory(here, catalog)
-    examination = examine_machine(catalog, looked.facts, looked.host_environment, available, closures.read)
+    examination = examine_machine(
+        catalog, looked.facts, looked.host_environment, available, closures(here, catalog).read
+    )
     if output:
         with replacing(output) as stream:
             stream.write(looked.document)

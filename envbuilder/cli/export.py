@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.completion import environments
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
@@ -19,6 +18,7 @@ from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.image_names import checked_reference
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("export")
@@ -61,7 +61,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     devcontainer   devcontainer.json for editors
     """  # noqa: D301  click wants the control character itself: it keeps the lines apart
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
     lock, _ = known_lock(session, target, sources)
     reference = checked_reference(image) if image else f"{repository_of(lock.name or lock.environment)}:latest"
     profiles = session.catalog.profiles

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, assert_never
 
 import click
 
-from envbuilder.cli.options import EXECUTION_TARGET, grouped
+from envbuilder.cli.options import EXECUTION_TARGET, Parsed, grouped
 from envbuilder.cli.output.fan_out import FanOutOutput, outcome_line
 from envbuilder.cli.output.printing import notice, print_json
 from envbuilder.cluster.execution.executor import Done, Failed, Lost, Outcome, WorkItem
@@ -24,7 +24,7 @@ from envbuilder.wiring.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ARGUMENTS = "envbuilder.cli.fan_out.arguments"
-_NEVER_SENT = frozenset({"on", "again", "as_json"})
+_NEVER_SENT = frozenset({"on", "again", "as_json", "verbosity", "progress", "color"})
 
 
 class FanOutCommand(click.Command):
@@ -221,7 +221,12 @@ def _written(option: click.Option, value: object) -> Iterator[str]:
         yield flag
         return
     for each in value if isinstance(value, list | tuple) else (value,):
-        is_path = isinstance(option.type, click.Path) and each != "-"
-        yield f"{flag}={Path(str(each)).absolute() if is_path else each}" if flag.startswith("--") else flag
-        if not flag.startswith("--"):
-            yield str(each)
+        text = _anywhere(option.type, str(each))
+        yield from (f"{flag}={text}",) if flag.startswith("--") else (flag, text)
+
+
+def _anywhere(kind: click.ParamType[Any], text: str) -> str:
+    """Return the text of a value for another current directory."""
+    if isinstance(kind, click.Path):
+        return text if text == "-" else str(Path(text).absolute())
+    return kind.absolute(text) if isinstance(kind, Parsed) else text

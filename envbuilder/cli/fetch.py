@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.missing_files import missing_documents, print_missing, refuse_missing
@@ -17,6 +16,7 @@ from envbuilder.core.units import size
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.fetching import Fetched, fetch_files
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("fetch")
@@ -33,7 +33,7 @@ def command(targets: Sequence[str], output: Path, sources: Sources, *, offline: 
     """
     here = command_settings()
     with watched(here, "fetch") as (listener, _log):
-        session = Session(here, load_catalog(here.matrices), notice, listener=listener)
+        session = Session(here, catalog_of_targets(here, targets, notice), notice, listener=listener)
         with session.store.used():
             fetched = fetch_files(session, targets, sources, output, offline=offline)
     if as_json:

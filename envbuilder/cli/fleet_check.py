@@ -8,29 +8,23 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find, matching
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.fleet import fleet_lines
-from envbuilder.cli.output.printing import notice, width
+from envbuilder.cli.output.printing import json_option, notice, width
 from envbuilder.cluster.fleet.collection import open_collection
 from envbuilder.cluster.fleet.fleet_check import check_fleet, with_constraints
 from envbuilder.cluster.fleet.fleet_images import FleetImage, image_of_environment, image_of_lock
 from envbuilder.cluster.fleet.node_names import expand_names
-from envbuilder.cluster.fleet.report.document import fleet_json, fleet_schema
+from envbuilder.cluster.fleet.report.document import fleet_json
 from envbuilder.cluster.fleet.report.formats import fleet_format
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.lock.lockfile import lock_path, read_lock
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _MOST_CONSTRAINED = 8
 """Most images with constraints for schedulers, each of which takes half a second."""
-
-
-def _print_schema(context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
-    if value:
-        click.echo(fleet_schema(), nl=False)
-        context.exit()
 
 
 @click.command("check")
@@ -58,15 +52,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
     multiple=True,
     help="Write the report to a file too: .html, .json, .md or .xml (JUnit). Several times: several files.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Print the JSON Schema of the JSON document.",
-)
+@json_option
 def command(  # noqa: PLR0913  one parameter for each option
     folder: Path,
     locks: tuple[str, ...],
@@ -82,7 +68,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     DIR has the facts that the script of `fleet probe` collects. Exit status 1 if an image does not run on a node (a GPU
     image that would run on the processor counts as not running), or if an expected node did not answer.
     """
-    catalog = load_catalog(command_settings().matrices)
+    catalog = catalog_of_targets(command_settings(), locks, notice)
     images = tuple({image.name: image for image in _images(catalog, locks, environments)}.values())
     if not images:
         raise UsageError("no image to judge", hint="--lock envbuilder.lock, or --environment 'tf-2.15*'")

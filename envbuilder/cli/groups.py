@@ -9,6 +9,9 @@ from typing import Any, TypeAlias
 
 import click
 
+from envbuilder.cli.global_options import with_global_options
+from envbuilder.core.errors import EnvbuilderError
+
 Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
 """Module and summary of each command by its name, by the title of its section."""
 
@@ -23,7 +26,10 @@ class LazyGroup(click.Group):
     Attributes:
         modules: Module of each command by its name.
         environments: As given.
+        words: Words in front of its commands, after `envbuilder`.
     """
+
+    words: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -46,7 +52,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.modules:
             return None
         command: click.Command = importlib.import_module(self.modules[cmd_name]).command
-        return command
+        return with_global_options(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands by section without importing one."""
@@ -70,4 +76,20 @@ class LazyGroup(click.Group):
             # A shell asks for completions: importing the command would take several tenths of a second.
             completion = importlib.import_module("envbuilder.cli.completion")
             return name, completion.EnvironmentWords(name, partial(self.get_command, ctx, name)), args[1:]
+        if name in self.modules and not ctx.resilient_parsing:
+            self._configure(ctx, name, args[1:])
         return super().resolve_command(ctx, args)
+
+    def _configure(self, ctx: click.Context, name: str, args: list[str]) -> None:
+        """Set the configured options of a command; help is also there if the configuration is invalid."""
+        command = self.get_command(ctx, name)
+        if isinstance(command, LazyGroup):
+            command.words = (*self.words, name)
+        options = importlib.import_module("envbuilder.cli.configured_options")
+        try:
+            found = options.defaults(name, command, self.words, self.modules)
+        except EnvbuilderError:
+            if not {"-h", "--help"} & set(args):
+                raise
+            return
+        ctx.default_map = {**(ctx.default_map or {}), name: found}

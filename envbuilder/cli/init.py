@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import named
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.output.printing import notice
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import write_text
 from envbuilder.image.dockerfile.spec_file import render_spec
+from envbuilder.wiring.catalogs import known_catalog
 
 
 @click.command("init")
@@ -28,7 +29,7 @@ from envbuilder.image.dockerfile.spec_file import render_spec
 def command(environment: str, output: Path, *, force: bool) -> None:
     """Write a commented envbuilder.yaml for the environment ENV."""
     here = command_settings()
-    row = named(load_catalog(here.matrices), environment)
+    row = named(known_catalog(here, progress=notice), environment)
     if output.exists() and not force:
         raise UsageError(f"{output} already exists", hint="choose another file with -o, or overwrite it with --force")
     write_text(output, render_spec(row, here.templates))

@@ -9,11 +9,12 @@ import click
 from envbuilder.catalog.buildable import Buildability, Buildable, buildable
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.evidence import Grade
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.buildable import buildable_document, buildable_notes
-from envbuilder.cli.output.printing import folded, json_option, print_json, table
+from envbuilder.cli.output.catalogs import catalog_document, catalog_notes
+from envbuilder.cli.output.printing import folded, json_option, notice, print_json, table
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.inventory import inventory
 
 HERE = "-here-"
@@ -43,7 +44,7 @@ def command(pattern: str, *, gpus: bool, fits: str | None, as_json: bool) -> Non
     and the number of alternatives, and is left out on a narrow terminal; `show ENV` lists them.
     """
     here = command_settings()
-    catalog = load_catalog(here.matrices)
+    catalog = known_catalog(here, progress=notice)
     rows = matching(catalog, pattern)
     # Modules for a single option are imported with it: a plain list starts faster.
     if fits:
@@ -68,7 +69,9 @@ def _show(catalog: Catalog, rows: Sequence[tuple[Environment, Buildable]], *, as
         return
     header = ("ENVIRONMENT", "TF", "CUDA", "CUDNN", "PYTHON", "DRIVER", "PROVEN", "BUILDS", "BASE")
     click.echo(table(header, [_line(catalog, row, answer) for row, answer in rows], last_optional=True))
-    for line in (*_open_questions([row for row, _ in rows]), *buildable_notes([answer for _, answer in rows])):
+    environments = [row for row, _ in rows]
+    notes = buildable_notes([answer for _, answer in rows])
+    for line in (*_open_questions(environments), *notes, *catalog_notes(catalog, environments)):
         click.echo(line and folded(line))
 
 
@@ -119,5 +122,6 @@ def _document(catalog: Catalog, row: Environment, answer: Buildable) -> dict[str
             {"grade": each.grade.value, "why": each.why, "when": each.when.isoformat()} for each in row.unproven
         ],
         "buildable": buildable_document(answer),
+        "catalog": catalog_document(catalog, row),
         "bases": [choice.system.id for choice in row.bases],
     }

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.lock_image_digests import with_image
 from envbuilder.cli.options import cache_from_option, grouped, host_builds_option, source_options
@@ -27,6 +26,7 @@ from envbuilder.lock.staleness import out_of_date, staleness
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.locks import locked
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.spec_catalogs import catalog_of_spec
 from envbuilder.wiring.trust import tell_spec
 from envbuilder.wiring.unpinned import unpinned_lock
 
@@ -88,8 +88,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     does not pin and cannot be built. It never replaces a complete lock.
     """
     here = command_settings()
-    catalog = load_catalog(here.matrices)
-    spec = with_sources(load_spec(file), replace(sources, layer_caches=cache_from))
+    catalog = catalog_of_spec(here, file, notice)
+    spec = with_sources(load_spec(file, catalog), replace(sources, layer_caches=cache_from))
     target = output or file.with_suffix(".lock")
     if only_check:
         if upgrade:

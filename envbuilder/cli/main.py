@@ -7,14 +7,17 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
 
 import click
 
 from envbuilder import __version__
+from envbuilder.cli.global_options import with_global_options
 from envbuilder.cli.groups import LazyGroup, Sections
-from envbuilder.cli.output.streams import foreign, opened_streams
+from envbuilder.cli.output.failures import report, report_end, report_usage
+from envbuilder.cli.output.streams import opened_streams
+from envbuilder.cli.output.terminal import TERMINAL
 from envbuilder.cli.system_errors import of_the_system
 from envbuilder.core.errors import EnvbuilderError
 
@@ -65,6 +68,8 @@ SECTIONS: Sections = {
             "envbuilder.cli.completion",
             "Print a script that completes commands, options and environments.",
         ),
+        "config": ("envbuilder.cli.config", "Show the settings of this user, and where each is from."),
+        "schema": ("envbuilder.cli.schema", "Print the JSON Schema of a document."),
         "cache": ("envbuilder.cli.cache", "List, verify and prune the cache directory."),
         "base": ("envbuilder.cli.base", "Create and list Debian bases."),
         "python": ("envbuilder.cli.python", "Pack and list interpreter archives."),
@@ -114,6 +119,9 @@ def cli() -> None:
     """  # noqa: D301  click wants the control character itself: it keeps the lines apart
 
 
+with_global_options(cli, hidden=False)
+
+
 def entry() -> None:
     """Run the command line and end the process with the documented status."""
     with opened_streams():
@@ -121,6 +129,7 @@ def entry() -> None:
 
 
 def _status() -> int:
+    TERMINAL.begin()
     try:
         with stoppable():
             status = cli.main(prog_name="envbuilder", standalone_mode=False)
@@ -133,16 +142,12 @@ def _status() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except click.ClickException as error:
-        with suppress(OSError):
-            error.show()
-        return error.exit_code
+        return report_usage(error)
     except (KeyboardInterrupt, click.Abort) as error:
         # click converts every `KeyboardInterrupt` to an `Abort`.
         cause = error if isinstance(error, KeyboardInterrupt) else error.__cause__
         number = cause.signal if isinstance(cause, Stopped) else signal.SIGINT
-        with suppress(OSError):
-            click.echo("cancelled" if number is signal.SIGINT else f"stopped by {number.name}", err=True)
-        return 128 + number
+        return report_end("cancelled" if number is signal.SIGINT else f"stopped by {number.name}", 128 + number)
     except Exception as error:  # noqa: BLE001  a bug keeps its traceback, and its status is not that of findings
         ours = error if isinstance(error, EnvbuilderError) else of_the_system(error)
         if ours is not None:
@@ -170,12 +175,3 @@ def stoppable() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def report(error: EnvbuilderError) -> int:
-    """Print the error and its hint on standard error; return the exit code."""
-    with suppress(OSError):
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {foreign(error.message)}", err=True)
-        if error.hint:
-            click.echo(f"{click.style('next:', fg='cyan', bold=True)} {foreign(error.hint)}", err=True)
-    return error.exit_code

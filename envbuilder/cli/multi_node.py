@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.completion import environments
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import grouped
@@ -15,6 +14,7 @@ from envbuilder.cli.output.reports import ReportOutput, finish, report_options
 from envbuilder.core.files import read_text, replacing
 from envbuilder.diagnostics.multi_node.local_run import WorkerLimits
 from envbuilder.diagnostics.multi_node.script import worker_source
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.multi_node import LocalRequest, collected_report, local_report
 from envbuilder.wiring.session import Session
 
@@ -74,7 +74,7 @@ def run_command(request: LocalRequest, output: ReportOutput) -> None:
     that of one worker. Exit status 1 if a check fails.
     """
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, known_catalog(here, progress=notice), notice)
     finish((local_report(session, request),), output)
 
 

@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
@@ -17,24 +18,27 @@ from envbuilder.core.references import registry_address, registry_repository
 from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
-from envbuilder.lock.publisher_places import parse_publisher
+from envbuilder.lock.lockfile import lock_path
+from envbuilder.lock.publisher_places import parse_publisher, relative_to
 from envbuilder.lock.spec_values import Sources, layer_caches
-from envbuilder.wiring.settings import HOST_BUILDS
+from envbuilder.wiring.configuration import ALLOW_HOST_BUILDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 _ARCHIVE = click.Path(exists=True, dir_okay=False)
 
 
-class _Parsed(click.ParamType[T]):
+class Parsed(click.ParamType[T]):
     """A value that a function parses; its `ValueError` is the problem.
 
     Attributes:
         name: Kind of the value, for messages of click.
+        absolute: Returns the same value for any current directory.
     """
 
-    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
+    def __init__(self, name: str, parse: Callable[[str], T], absolute: Callable[[str], str] = str) -> None:
         self.name = name
+        self.absolute = absolute
         self._parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:  # noqa: ANN401
@@ -47,15 +51,26 @@ class _Parsed(click.ParamType[T]):
             self.fail(str(error), param, ctx)
 
 
-MEMORY = _Parsed("policy", parse)
-_RELEASE = _Parsed("version", pep440)
-_PYTHON = _Parsed("version", Release)
+def _absolute_place(text: str) -> str:
+    name, place = parse_publisher(text)
+    return f"{name}={relative_to(place, Path.cwd())}"
+
+
+def _absolute_lock(text: str) -> str:
+    path = lock_path(text)
+    return text if path is None else str(path.absolute())
+
+
+MEMORY = Parsed("policy", parse)
+_RELEASE = Parsed("version", pep440)
+_PYTHON = Parsed("version", Release)
 # Credentials in an address are refused and not repeated.
-_REGISTRY = _Parsed("registry", lambda text: registry_address(text) if text else "")
-_PLACE = _Parsed("publisher", parse_publisher)
-REPOSITORY = _Parsed("repository", registry_repository)
-EXECUTION_TARGET = _Parsed("place", parse_target)
-LAYER_CACHE = _Parsed("repository", lambda text: layer_caches(text)[0] if text else "")
+_REGISTRY = Parsed("registry", lambda text: registry_address(text) if text else "")
+_PLACE = Parsed("publisher", parse_publisher, _absolute_place)
+LOCK_OR_ENVIRONMENT = Parsed("lock", str, _absolute_lock)
+REPOSITORY = Parsed("repository", registry_repository)
+EXECUTION_TARGET = Parsed("place", parse_target)
+LAYER_CACHE = Parsed("repository", lambda text: layer_caches(text)[0] if text else "")
 
 
 def tensorflow_option(command: F) -> F:
@@ -135,7 +150,7 @@ def host_builds_option(command: F) -> F:
     """Add `--allow-host-builds`, which `command_settings` reads."""
 
     def keep(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
-        context.find_root().meta[HOST_BUILDS] = value
+        context.find_root().meta[ALLOW_HOST_BUILDS.key] = value
 
     return click.option(
         "--allow-host-builds",

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import click
 from packaging.version import Version
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json, table
@@ -20,6 +19,7 @@ from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 from envbuilder.wiring.trust import trusts
 
 
@@ -36,7 +36,7 @@ def command(target: str | None, sources: Sources, base: str, tensorflow: Version
     machine before. Inputs that are not in the cache are listed as not pinned.
     """
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
     lock, merged = known_lock(session, target, sources, base=base, tensorflow=tensorflow)
     planned = plan(lock, digest(lock))
     if as_json:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.evidence import Grade
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find, matching
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.fan_out import FanOutCommand, FanOutRequest, fan_out_options, run_elsewhere, sent_arguments
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.fan_out import ProofOutput
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
+from envbuilder.cli.output.terminal import say_result
 from envbuilder.cli.output.watching import watched
 from envbuilder.cli.prove_archives import ARCHIVE, prove_archives
 from envbuilder.cluster.execution.finished_items import NoResults
@@ -22,12 +22,13 @@ from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
 from envbuilder.curation.prove import Proven, prove, recorded_proof
 from envbuilder.lock.spec_values import Sources
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.execution import catalog_for, record_files, work_item
-from envbuilder.wiring.ingredients import closures
 from envbuilder.wiring.proof import ProofAdapters
-from envbuilder.wiring.recording import records_of
+from envbuilder.wiring.recording import records_of, refuse_teams
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.shipped_packages import closures
 
 _TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value, ARCHIVE]
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -73,7 +74,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     environment could not be proven.
     """
     here = command_settings()
-    catalog = load_catalog(here.matrices)
+    catalog = known_catalog(here, progress=notice)
     rows = matching(catalog, pattern)
     if elsewhere.on and tier == ARCHIVE:
         raise UsageError(
@@ -81,7 +82,10 @@ def command(  # noqa: PLR0913  one parameter for each option
         )
     if elsewhere.on:
         grade = _grade(tier, stand_ins=stand_ins)
-        _prove_elsewhere(here, rows, grade, elsewhere.on, again=elsewhere.again, relock=relock, as_json=as_json)
+        refuse_teams(catalog, rows)
+        _prove_elsewhere(
+            here, catalog, rows, grade, elsewhere.on, again=elsewhere.again, relock=relock, as_json=as_json
+        )
         return
     if tier == ARCHIVE:
         prove_archives(here, catalog, rows, sources, as_json=as_json)
@@ -90,11 +94,11 @@ def command(  # noqa: PLR0913  one parameter for each option
     proven: list[Proven] = []
     with watched(here, f"prove-{tier}") as (listener, _):
         proving = ProofAdapters(Session(here, catalog, notice, listener=listener), sources, pythons)
-        ports = proving.ports()
         try:
             for number, row in enumerate(rows, start=1):
                 # Read again: a run takes long, and another one may have recorded something meanwhile.
-                current = find(load_catalog(here.matrices), row.id)
+                current = find(known_catalog(here), row.id)
+                ports = proving.ports(catalog.origin(row.id))
                 outcome = prove(current, grade, ports, again=elsewhere.again, relock=relock)
                 proven.append(outcome)
                 if not as_json:
@@ -109,6 +113,7 @@ def command(  # noqa: PLR0913  one parameter for each option
 
 def _prove_elsewhere(  # noqa: PLR0913  one parameter for each part of a call
     here: Settings,
+    catalog: Catalog,
     rows: tuple[Environment, ...],
     grade: Grade,
     on: ExecutionTarget,
@@ -119,7 +124,7 @@ def _prove_elsewhere(  # noqa: PLR0913  one parameter for each part of a call
 ) -> None:
     """Prove rows without valid evidence elsewhere, and record what comes back."""
     records = records_of(here)
-    known = {} if again or relock else {row.id: recorded_proof(row, grade, closures(here)) for row in rows}
+    known = {} if again or relock else {row.id: recorded_proof(row, grade, closures(here, catalog)) for row in rows}
     before = {
         name: {"schema": 1, "tier": grade.value, "environments": [_document(proven)]}
         for name, proven in known.items()
@@ -164,14 +169,14 @@ def _grade(tier: str, *, stand_ins: bool) -> Grade:
 def _tell(outcome: Proven, grade: Grade, place: str) -> None:
     row = outcome.row
     if outcome.reached is None:
-        click.echo(f"{place} {row.id}: not proven")
+        say_result(f"{place} {row.id}: not proven")
         for entry in row.unproven:
             if entry.grade is grade or entry.grade is Grade.RESOLVED:
-                click.echo(folded(f"  {entry.grade.value}: {entry.why}"))
+                say_result(folded(f"  {entry.grade.value}: {entry.why}"))
         return
     seen = next(entry for entry in reversed(row.evidence) if entry.grade is outcome.reached)
     note = "" if outcome.again else ", as recorded before"
-    click.echo(folded(f"{place} {row.id}: {outcome.reached.value}{note}: {seen}"))
+    say_result(folded(f"{place} {row.id}: {outcome.reached.value}{note}: {seen}"))
 
 
 def _document(outcome: Proven) -> dict[str, object]:

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 from packaging.version import Version
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
@@ -19,6 +18,7 @@ from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import DockerIngredients, add_archives
 from envbuilder.wiring.locks import renderable_lock
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("render")
@@ -49,7 +49,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     If no base of ENV is available, the Dockerfile lists what is not pinned and cannot be built.
     """
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
     lock, merged = renderable_lock(session, target, sources, tensorflow=tensorflow)
     add_archives(session, merged)
     ingredients = DockerIngredients(session)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import json_option, notice, print_json
@@ -30,10 +29,12 @@ from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
+from envbuilder.wiring.configuration import ACCEPT_NVIDIA_EULA
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.settings import ACCEPT_VARIABLE, Settings
+from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.sources import accepts_nvidia_eula
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _START = "from envbuilder.cli.main import entry; entry()"
 
@@ -49,7 +50,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     missing files are downloaded. Needs space for the files and the image in the cache directory.
     """
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
     lock, merged = obtain_lock(session, target, sources)
     refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepts_nvidia_eula(here, merged))
     layer_format = lock.image.format if lock.image else LayerFormat.GZIP_SPLICED
@@ -89,7 +90,7 @@ def _build(
         "ENVBUILDER_CACHE": str(folder / "cache"),
         "ENVBUILDER_MATRICES": str(here.matrices),
         # The command itself requires the acceptance.
-        ACCEPT_VARIABLE: "1",
+        ACCEPT_NVIDIA_EULA.variable: "1",
     }
     command = [sys.executable, "-c", _START, "build", "envbuilder.lock", "--engine", "assemble", "--offline", "--json"]
     command += ["--jobs", str(surroundings.jobs), "--layer-format", layer_format.value]

@@ -6,7 +6,6 @@ import sys
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.container_options import ContainerOptions, container_options, run_container
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.jupyter import ServerOptions, ServerRun, serve, server_options
@@ -15,6 +14,7 @@ from envbuilder.cli.output.printing import notice
 from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.node_runtimes import chosen_runner
 from envbuilder.wiring.session import Session
 
@@ -41,13 +41,12 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     IMAGE may be a file of Apptainer (.sif, .sqsh).
     """
     here = command_settings()
-    catalog = load_catalog(here.matrices)
     if server.is_named:
         line = ServerRun(target=image, words=words, engine=engine, runtime=runtime, server=server, options=options)
-        sys.exit(serve(here, catalog, line))
+        sys.exit(serve(here, line))
     if image is None:
         raise UsageError("an image and a command are required", hint="envbuilder run IMAGE -- python train.py")
-    session = Session(here, catalog, notice)
+    session = Session(here, known_catalog(here, progress=notice), notice)
     chosen = chosen_runner(session, image, engine, runtime)
     sys.exit(run_container(session, chosen, _command(words), options))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import engine_option
 from envbuilder.cli.output.printing import json_option, notice, print_json
@@ -14,6 +13,7 @@ from envbuilder.diagnostics.vulnerabilities.scan import failing, scan
 from envbuilder.image.builder import Engine
 from envbuilder.wiring.scanning import opened_databases, scanned_lock
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _NEVER = "none"
 _LEVELS = [rating.value for rating in reversed(Rating) if rating is not Rating.UNKNOWN]
@@ -55,7 +55,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     For each vulnerability it says whether the environment can have the fixed version, and how or why not.
     """
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
     lock = scanned_lock(session, target, name, engine)
     with opened_databases(session, databases) as opened:
         found = scan(lock, session.catalog, opened)

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.container_options import ContainerOptions, container_options, run_container
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import engine_option, runtime_option
 from envbuilder.cli.output.printing import notice
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.node_runtimes import chosen_runner
 from envbuilder.wiring.session import Session
 
@@ -32,7 +32,7 @@ def command(image: str, engine: Engine, runtime: NodeRuntime | None, options: Co
     else is as for `envbuilder run`.
     """
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, known_catalog(here, progress=notice), notice)
     here_mounted = replace(options, mounts=options.mounts or (".",))
     chosen = chosen_runner(session, image, engine, runtime)
     sys.exit(run_container(session, chosen, _SHELL, here_mounted))

@@ -1,4 +1,4 @@
-"""`envbuilder show ENV|LOCK`."""
+"""`envbuilder show ENV|LOCK|SPEC`."""
 
 from __future__ import annotations
 
@@ -12,27 +12,36 @@ from envbuilder.catalog.buildable import Inventory, on_base
 from envbuilder.catalog.coverage import support
 from envbuilder.catalog.cuda import CudaNeed, Linkage
 from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Environment
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import named
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output import show_lock
 from envbuilder.cli.output.buildable import buildable_line
-from envbuilder.cli.output.printing import folded, heading, json_option, print_json
+from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json
 from envbuilder.cli.output.show_json import document
-from envbuilder.lock.lockfile import read_lock
+from envbuilder.cli.output.show_spec import spec_document, spec_lines
+from envbuilder.lock.layered_specs import spec_layers
+from envbuilder.lock.lockfile import SPEC, read_lock
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.inventory import inventory
+from envbuilder.wiring.spec_catalogs import catalog_of_spec
 
 _GRADE_WIDTH = 11
 """Columns of a grade; an environment with a longer one has a wider column."""
 
 
 @click.command("show")
-@click.argument("environment", metavar="ENV|LOCK")
+@click.argument("environment", metavar="ENV|LOCK|SPEC")
 @json_option
 def command(environment: str, *, as_json: bool) -> None:
-    """Show one environment: every pin and the reason for it. For a lock, show the image that it describes."""
-    if Path(environment).is_file():
-        path = Path(environment)
+    """Show one environment: every pin and the reason for it.
+
+    For a lock, show the image that it describes; for a spec (*.yaml), its values and the files that they come from.
+    """
+    path = Path(environment)
+    if path.is_file() and path.suffix == SPEC.suffix:
+        _show_spec(path, as_json=as_json)
+        return
+    if path.is_file():
         lock = read_lock(path)
         if as_json:
             print_json({"schema": 1, **show_lock.document(path, lock)})
@@ -40,7 +49,7 @@ def command(environment: str, *, as_json: bool) -> None:
             click.echo("\n".join(line and folded(line) for line in show_lock.lines(path, lock)))
         return
     here = command_settings()
-    catalog = load_catalog(here.matrices)
+    catalog = known_catalog(here, progress=notice)
     row = named(catalog, environment)
     available = inventory(here, catalog)
     if as_json:
@@ -49,8 +58,19 @@ def command(environment: str, *, as_json: bool) -> None:
     click.echo("\n".join(line and folded(line) for line in _lines(catalog, row, available)))
 
 
+def _show_spec(path: Path, *, as_json: bool) -> None:
+    catalog = catalog_of_spec(command_settings(), path, notice)
+    layers = spec_layers(path, catalog.teams)
+    if as_json:
+        print_json({"schema": 1, **spec_document(layers, catalog)})
+    else:
+        click.echo("\n".join(spec_lines(layers, catalog)))
+
+
 def _lines(catalog: Catalog, row: Environment, available: Inventory) -> Iterator[str]:
     yield f"{heading(row.id)}  {row.summary}"
+    if team := catalog.origin(row.id):
+        yield f"  from the catalog {team}"
     bases = [
         line
         for place, choice in enumerate(row.bases, start=1)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.cli.output.signatures import print_signed, signed_documents
@@ -18,6 +17,7 @@ from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.signing import sign_reference
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -36,7 +36,7 @@ def command(image: str, path: Path, target: str | None, *, as_json: bool) -> Non
     signed before is not signed again. The password of an encrypted key is asked for, or taken from COSIGN_PASSWORD.
     """
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, catalog_of_targets(here, (target,) if target else (), notice), notice)
     lock = obtain_lock(session, target, Sources())[0] if target else None
     signed = sign_reference(session, image, opened_key(path, here), lock)
     if as_json:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.fan_out import (
     FanOutCommand,
@@ -19,7 +18,7 @@ from envbuilder.cli.fan_out import (
     run_elsewhere,
     sent_arguments,
 )
-from envbuilder.cli.options import MEMORY, engine_option, grouped, runtime_option
+from envbuilder.cli.options import LOCK_OR_ENVIRONMENT, MEMORY, engine_option, grouped, runtime_option
 from envbuilder.cli.output.fan_out import ReportOutputs
 from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.cli.output.printing import notice
@@ -28,11 +27,11 @@ from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import read_stream, read_text
 from envbuilder.diagnostics.checks.results import OF_ONE_IMAGE, Tier
-from envbuilder.diagnostics.report.json_format import report_schema
 from envbuilder.wiring.execution import work_item
 from envbuilder.wiring.image_requests import target_names
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 from envbuilder.wiring.validation import ValidationRequest, reports_on
 
 _IMAGES = "envbuilder.cli.validate.images"
@@ -41,12 +40,6 @@ _TIER = click.Choice([tier.value for tier in OF_ONE_IMAGE])
 
 def _tier(_context: click.Context, _option: click.Parameter, value: str | None) -> Tier | None:
     return Tier(value) if value else None
-
-
-def _print_schema(context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
-    if value:
-        click.echo(report_schema(), nl=False)
-        context.exit()
 
 
 def _first_image(context: click.Context, _argument: click.Parameter, value: tuple[str, ...]) -> str:
@@ -93,7 +86,12 @@ _request_options = grouped(
     click.option(
         "--device", "devices", multiple=True, metavar="NAME", help="CDI device to use instead of all GPUs. Repeatable."
     ),
-    click.option("--lock", metavar="LOCK|ENV", help="Lock to check against. Default: the one in the image."),
+    click.option(
+        "--lock",
+        type=LOCK_OR_ENVIRONMENT,
+        metavar="LOCK|ENV",
+        help="Lock to check against. Default: the one in the image.",
+    ),
     click.option(
         "--memory",
         type=MEMORY,
@@ -115,14 +113,6 @@ _request_options = grouped(
 @_request_options
 @report_options
 @fan_out_options()
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Print the JSON Schema (draft 2020-12) of --json and exit.",
-)
 def command(request: ValidationRequest, output: ReportOutput, elsewhere: FanOutRequest) -> None:
     """Check an image against its lock and its environment. Exit status 1 if a check fails.
 
@@ -140,7 +130,7 @@ def command(request: ValidationRequest, output: ReportOutput, elsewhere: FanOutR
         return
     if len(images) > 1:
         raise UsageError("several images require --on", hint="add --on local")
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, catalog_of_targets(here, images, notice), notice)
     warn = partial(warn_before_gpus, here, session.catalog)
     finish(reports_on(session, request, _text, warn), output)
 
@@ -158,7 +148,7 @@ def _validate_elsewhere(
     refuse_with_on(container=images_only, python=images_only, facts=images_only, outputs=one, junit_file=one)
     if not images:
         raise UsageError("nothing to validate: --on requires images or environments", hint="specify IMAGE or ENV")
-    names = target_names(load_catalog(here.matrices), images)
+    names = target_names(catalog_of_targets(here, images, notice), images)
     items = [
         work_item(name, sent_arguments(name, left_out=("format_name",)))
         for name in (str(Path(each).absolute()) if Path(each).exists() else each for each in filter(None, names))

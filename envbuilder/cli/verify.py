@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import engine_option, source_options
 from envbuilder.cli.output.printing import json_option, notice, print_json
@@ -27,6 +26,7 @@ from envbuilder.wiring.build_inputs import add_archives, add_mirrored, assembly_
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.signing import check_signatures, signable
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 from envbuilder.wiring.subjects import subject_in_registry, subject_of
 
 
@@ -67,7 +67,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     With --key, IMAGE is read from its registry: signatures are stored beside it, as `envbuilder sign` and cosign do.
     """
     here = command_settings()
-    session = Session(here, load_catalog(here.matrices), notice)
+    session = Session(here, catalog_of_targets(here, (target,) if target else (), notice), notice)
     key = public_key(signer) if signer else None
     lock, merged = obtain_lock(session, target, sources)
     subject = (

@@ -6,17 +6,17 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import click
-
-from envbuilder.core.units import size
+from envbuilder.cli.output.progress import Progress, shown_progress
 from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel
 from envbuilder.curation.wheel_audit.claims import measured_wheel
 from envbuilder.curation.wheel_audit.measure import measure
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.spec_values import Sources
+from envbuilder.oci.transfers import Transfer
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import downloads, package_index
 
@@ -28,12 +28,10 @@ class WheelMeasurements:
     Attributes:
         session: Settings, catalog and stores.
         sources: Sources of the files.
-        tty: Whether standard error is a terminal; a download then shows its progress.
     """
 
     session: Session
     sources: Sources
-    tty: bool
 
     def files(self, package: str, version: str) -> tuple[IndexFile, ...]:
         """See `MeasuredWheels.files`."""
@@ -45,7 +43,8 @@ class WheelMeasurements:
         with self._work() as folder:
             tell(f"downloading {file.file}")
             web = downloads(self.session, self.sources)
-            path = fetch(file, folder, web=web, progress=_shown if self.tty else _silent)
+            with shown_progress() as show:
+                path = fetch(file, folder, web=web, progress=partial(_tell, show, file.file))
             tell(f"measuring {file.file}")
             return measured_wheel(measure(path, folder))
 
@@ -63,11 +62,5 @@ class WheelMeasurements:
             yield Path(name)
 
 
-def _shown(done: int, whole: int) -> None:
-    click.echo(f"\r  {size(done)} of {size(whole) if whole else '?'}\033[K", nl=False, err=True)
-    if done == whole:
-        click.echo("\r\033[K", nl=False, err=True)
-
-
-def _silent(_done: int, _whole: int) -> None:
-    """Ignore a message: the reader of a pipe needs no progress."""
+def _tell(show: Progress, name: str, done: int, whole: int) -> None:
+    show(Transfer(item=name, current=done, total=whole))

@@ -23,7 +23,7 @@ def apptainer_scripts(job: ClusterJob, templates: Path) -> tuple[TextFile, ...]:
         found.append(TextFile(path="image.def", text=jinja.get_template("image.def.j2").render(values)))
     return tuple(
         sorted(
-            (*found, *launcher(job, Runtime.APPTAINER, templates), *check_files(job.requirements)),
+            (*found, *launcher(job, Runtime.APPTAINER, templates), *check_files(job)),
             key=lambda each: each.path,
         )
     )

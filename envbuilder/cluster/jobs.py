@@ -10,16 +10,18 @@ from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 
-from envbuilder.cluster.node_requirements import NodeRequirements, describe, document
+from envbuilder.catalog.node_requirements import NodeRequirements, describe, document
 from envbuilder.core.canonical_json import indented_json
 from envbuilder.core.digests import digest_of_file
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import write_text
 from envbuilder.core.references import ImageRef
+from envbuilder.diagnostics.multi_node.script import worker_source
 from envbuilder.image.dockerfile.build_context import TextFile
 from envbuilder.lock.lock import Lock
 
 NODE_CHECK = "node-check.py"
+WORKER_CHECK = "worker-check.py"
 REQUIREMENTS = "requirements.json"
 _WIDTH = 110
 _LONGEST_NAME = 40
@@ -143,12 +145,13 @@ def _file_image(path: Path) -> FileImage:
     return FileImage(path=path.resolve(), sha256=digest_of_file(path).removeprefix("sha256:"), format=kind)
 
 
-def check_files(requirements: NodeRequirements) -> tuple[TextFile, ...]:
-    """Return the files of the check that runs in an allocation before training: the program, and its requirements."""
-    return (
+def check_files(job: ClusterJob) -> tuple[TextFile, ...]:
+    """Return the files of the checks before training: of a node with its requirements, and of several workers."""
+    of_nodes = (
         TextFile(path=NODE_CHECK, text=node_check_source()),
-        TextFile(path=REQUIREMENTS, text=indented_json(document(requirements)).decode()),
+        TextFile(path=REQUIREMENTS, text=indented_json(document(job.requirements)).decode()),
     )
+    return (*of_nodes, TextFile(path=WORKER_CHECK, text=worker_source().decode())) if job.workers > 1 else of_nodes
 
 
 def node_check_source() -> str:

@@ -76,6 +76,13 @@ ROOMS = (
         marker="current",
         leftovers=re.compile(r"\..+"),
     ),
+    Room(
+        name="catalogs",
+        holds="catalogs of teams",
+        entries=re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})(?:-[0-9a-f]{12})?|\.fetch-.+"),
+        remade=True,
+        leftovers=re.compile(r"\.fetch-.+"),
+    ),
     Room(name="fan-out", holds="results of incomplete calls with --on", entries=re.compile(_HEX)),
     Room(name="files", holds="interpreter archives and tools", entries=re.compile(_HEX)),
     Room(

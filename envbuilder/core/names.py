@@ -32,6 +32,7 @@ _WHEEL = rf"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[A-Za-z0-9_.!+]+)(-[0-9][A-Za-z
 _SOURCES = r"(?P<stem>[A-Za-z0-9][A-Za-z0-9_.!+-]*)\.(tar\.gz|tgz|tar\.bz2|tar\.xz|zip)"
 _SEPARATORS = re.compile(r"[-_.]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LABEL = re.compile(r"[A-Za-z0-9]+(?:[._/-]+[A-Za-z0-9]+)*")
 _SECRET = re.compile(r"(?i)(password|passwd|secret|token|api_?key|credential)")
 
 
@@ -58,6 +59,9 @@ row_id = _grammar(
     _LONGEST_ID,
 )
 """Check the id of an environment or a base; it is also one part of the name of an image."""
+
+commit = _grammar(r"[0-9a-f]{40}|[0-9a-f]{64}", "the full hash of a commit")
+"""Check the hash of a git commit, by SHA-1 or SHA-256."""
 
 layer_id = _grammar(_ID, "the id of a layer")
 """Check the id of a layer, such as `cuda.nvidia-cudnn-cu11`."""
@@ -106,6 +110,17 @@ debian_file = _grammar(
 
 library_name = _grammar(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", "the name of a library")
 """Check the file name of a shared library."""
+
+_CONDITION = r"(?:arch|driver)(?:>=|<)[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}"
+runtime_requirement = _grammar(
+    rf"{_CONDITION}(?:[ ,]{_CONDITION})*",
+    "a requirement of NVIDIA's container runtime, such as arch>=7.5,driver>=525.60.13",
+    4096,
+)
+"""Check the value of an `NVIDIA_REQUIRE_…` variable, as far as envbuilder writes it.
+
+Source: https://github.com/NVIDIA/libnvidia-container/blob/main/src/cli/dsl.c
+"""
 
 account_name = _grammar(r"(?!root\Z)[a-z_][a-z0-9_-]{0,31}", "the name of an unprivileged user")
 """Check the name of a user, by the rules of useradd; root is refused."""
@@ -179,11 +194,22 @@ def is_file_of(file: str, name: str, version: str) -> bool:
 
 def variable_problem(name: str) -> str:
     """Return the problem with the name of an image's environment variable; empty if it is valid."""
-    if not _VARIABLE.fullmatch(name):
-        return "is not a variable name"
-    if _SECRET.search(name):
-        return "looks like a secret, which is readable by all users of the image"
-    return ""
+    return _secret_problem(name) if _VARIABLE.fullmatch(name) else "is not a variable name"
+
+
+def label_problem(name: str) -> str:
+    """Return the problem with the name of an image's label; empty if it is valid.
+
+    Source: https://docs.docker.com/engine/manage-resources/labels/, key format recommendations; upper-case letters and
+    underscores, which old images have, are accepted too.
+    """
+    if not _LABEL.fullmatch(name) or len(name) > _LONGEST:
+        return "is not the name of a label: letters and digits, with '.', '_', '/' or '-' between"
+    return _secret_problem(name)
+
+
+def _secret_problem(name: str) -> str:
+    return "looks like a secret, which is readable by all users of the image" if _SECRET.search(name) else ""
 
 
 def requirement(text: str) -> str:

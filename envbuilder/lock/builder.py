@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from packaging.version import Version
 
 from envbuilder.catalog.archives import single_source
-from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
+from envbuilder.catalog.node_requirements import RUNS_OR_UNPROVEN, node_requirements, nvidia_require
+from envbuilder.catalog.verdicts import stack_of
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.lock.inputs import inputs
 from envbuilder.lock.locations import Located, Refused
-from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
+from envbuilder.lock.lock import CatalogPin, CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
 from envbuilder.lock.profiles import ChosenProfile, profile_inputs
 from envbuilder.lock.spec_values import Spec
 
@@ -53,17 +55,19 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
     choice = located.choice
     return Lock(
         environment=row.id,
+        catalog=_catalog_pin(catalog, row),
         summary=row.summary,
         framework=row.framework.package,
         framework_version=str(row.framework.version),
         base=located.base,
         python=located.python,
-        cuda=_cuda(catalog, row, located),
+        cuda=_cuda(catalog, row, located, requires=spec.require_driver),
         packages=ingredients.packages,
         profiles=spec.profiles,
         os_packages=ingredients.os_packages,
         tools=ingredients.tools,
         env=spec.env,
+        settings=spec.settings,
         user=spec.user,
         memory=spec.memory,
         deviations=(
@@ -82,6 +86,11 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
     )
 
 
+def _catalog_pin(catalog: Catalog, row: Environment) -> CatalogPin | None:
+    team = catalog.origin(row.id)
+    return CatalogPin(name=team.name, digest=team.digest, commit=team.place.commit) if team else None
+
+
 def refuse_policy(row: Environment, policy: MemoryPolicy) -> None:
     """Raise UsageError if the environment does not support a memory policy.
 
@@ -95,10 +104,12 @@ def refuse_policy(row: Environment, policy: MemoryPolicy) -> None:
         )
 
 
-def _cuda(catalog: Catalog, row: Environment, located: Located) -> CudaPin | None:
+def _cuda(catalog: Catalog, row: Environment, located: Located, *, requires: bool) -> CudaPin | None:
     choice = located.choice
     driver = catalog.driver_floor(row, choice)
     if row.cuda is None or driver is None:
+        if requires:
+            raise UsageError(f"`require_driver: true`: {row.id} needs no driver", hint="remove `require_driver:`")
         return None
     uses = choice.libraries.archives if choice.libraries else ()
     return CudaPin(
@@ -109,4 +120,21 @@ def _cuda(catalog: Catalog, row: Environment, located: Located) -> CudaPin | Non
         sonames=row.cuda.sonames,
         links=choice.links,
         archives=tuple(use.archive.pin(use.sonames) for use in uses),
+        require=_requirement(catalog, row, choice) if requires else "",
     )
+
+
+def _requirement(catalog: Catalog, row: Environment, choice: BaseChoice) -> str:
+    """Return the nodes on which NVIDIA's container runtime may start an image: all that are not known to fail.
+
+    Raises:
+        UsageError: The base is an image of NVIDIA, which has a requirement of its own, and a library by which other
+            drivers work; whether they do depends on names of GPUs, which the container runtime does not compare.
+    """
+    stack = stack_of(row, choice)
+    if stack.has_compat_library:
+        raise UsageError(
+            f"`require_driver: true`: the base {choice.system.id} has a requirement of its own, NVIDIA_REQUIRE_CUDA",
+            hint="remove `require_driver:`, or choose a base of packages with `base:`",
+        )
+    return nvidia_require(node_requirements(catalog.cuda, stack, accepted=RUNS_OR_UNPROVEN))

@@ -71,6 +71,7 @@ def _flat(lock: Lock) -> dict[str, str]:
         flat["cuda"] = f"{lock.cuda.cuda} from {lock.cuda.provider.value}"
         flat["cudnn"] = lock.cuda.cudnn.text
         flat["driver"] = lock.cuda.driver.text
+        flat |= {"require": lock.cuda.require} if lock.cuda.require else {}
         flat |= {f"sonames.{soname}": "opened" for soname in lock.cuda.sonames}
         flat |= {f"links.{link.name}": link.target for link in lock.cuda.links}
         flat |= {f"archives.{pin.id}": shortened(pin.sha256) for pin in lock.cuda.archives}
@@ -80,6 +81,7 @@ def _flat(lock: Lock) -> dict[str, str]:
             for library in pin.libraries
         }
     flat |= {f"env.{name}": f'"{value}"' for name, value in lock.env}
+    flat |= dict(lock.settings.described())
     flat |= {f"deviations.{deviation.partition(':')[0]}": "stated" for deviation in lock.deviations}
     flat |= {f"base.missing.{suite}": "missing" for suite in lock.base.missing}
     flat |= {f"base.packages.{pin.name}": pin.version for pin in lock.base.packages}

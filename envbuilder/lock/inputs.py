@@ -49,9 +49,11 @@ def inputs(
         **_base_fields_of_spec(spec),
         "spec.user": f"{spec.user.name} {spec.user.uid}:{spec.user.gid}",
         "spec.memory": str(spec.memory),
+        "spec.require_driver": "true" if spec.require_driver else "",
         **{f"spec.files.{file.path}": _content(file) for file in spec.files},
         **dict(profiles),
         **{f"spec.env.{name}": f'"{value}"' for name, value in spec.env},
+        **{f"spec.{name}": value for name, value in spec.settings.described()},
     }
     return tuple(sorted((name, value) for name, value in fields.items() if value))
 

@@ -9,12 +9,15 @@ from typing import Annotated
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
-from envbuilder.core.field_rules import Entries, Parsed, Sorted, Unique, When
+from envbuilder.core.digests import shortened
+from envbuilder.core.field_rules import At, Entries, Parsed, Sorted, Unique, When
 from envbuilder.core.field_types import (
     AllowedPath,
+    Commit,
     DebianFile,
     DebianName,
     DebianSuite,
+    Digest,
     DistributionFile,
     DistributionName,
     DistributionVersion,
@@ -27,6 +30,7 @@ from envbuilder.core.field_types import (
     OptionalSha256,
     PythonVersion,
     RowId,
+    RuntimeRequirement,
     Sha256,
     within,
 )
@@ -34,6 +38,7 @@ from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
+from envbuilder.lock.container_settings import UNSET, ContainerSettings
 from envbuilder.lock.spec_values import OwnFile, User, Variables
 from envbuilder.oci.images import ImagePin
 
@@ -170,6 +175,7 @@ class CudaPin:
         sonames: Libraries that TensorFlow opens and must find, sorted.
         links: Second names for libraries.
         archives: Vendor archives that hold the libraries, in the order of the layers.
+        require: Nodes on which NVIDIA's container runtime may start the image, as in `nvidia_require`; empty for all.
     """
 
     provider: CudaProvider
@@ -179,6 +185,7 @@ class CudaPin:
     sonames: tuple[LibraryName, ...]
     links: tuple[LibraryLink, ...]
     archives: Annotated[tuple[ArchivePin, ...], Unique("id")] = ()
+    require: RuntimeRequirement = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +198,24 @@ class ToolPin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogPin:
+    """Catalog of a team that the environment of a lock comes from.
+
+    Attributes:
+        name: Its name.
+        digest: Digest of its files.
+        commit: Commit of its repository; empty for a directory.
+    """
+
+    name: RowId
+    digest: Digest
+    commit: Commit = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}, {f'commit {self.commit[:12]}' if self.commit else f'files {shortened(self.digest)}'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lock:
     """All pins of one image.
 
@@ -198,6 +223,7 @@ class Lock:
         name: Name of the image below `envbuilder/`, from the spec; empty for that of the environment. Not part of the
             lock's identity, and not in the image: the same pins are the same image under every name.
         environment: Id of the environment.
+        catalog: Catalog of a team that has this environment; None for that of envbuilder.
         summary: The environment's summary, for labels and comments.
         framework: Distribution name of TensorFlow.
         framework_version: Its version.
@@ -207,6 +233,7 @@ class Lock:
         user: User in the image.
         memory: Memory policy.
         env: Environment variables, sorted by name.
+        settings: Settings of containers, as in the spec.
         os_packages: OS packages added to the base, sorted by name.
         profiles: Ids of the profiles whose tools are in the image, sorted.
         packages: Sorted by group, then name; one file per distribution and group.
@@ -224,6 +251,7 @@ class Lock:
 
     name: ImageName = ""
     environment: RowId
+    catalog: CatalogPin | None = None
     summary: str
     framework: DistributionName
     framework_version: DistributionVersion
@@ -233,6 +261,7 @@ class Lock:
     user: User
     memory: Annotated[MemoryPolicy, Parsed(parse)]
     env: Variables
+    settings: Annotated[ContainerSettings, At()] = UNSET
     os_packages: tuple[OsPackagePin, ...]
     profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]

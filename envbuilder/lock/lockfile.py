@@ -22,6 +22,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.core.yaml.canonical import dump as canonical
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured, value_of
+from envbuilder.lock.container_settings import workdir_problem
 from envbuilder.lock.lock import LOCK_SCHEMA, BasePin, CudaPin, Lock, PackagePin
 from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
 
@@ -31,7 +32,9 @@ _HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbui
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
+class LockDocument:
+    """Content of a lock."""
+
     schema: Annotated[int, exactly(LOCK_SCHEMA)]
     lock: Annotated[Lock, At()]
 
@@ -82,16 +85,18 @@ def load(text: str, file: str) -> Lock:
         problem = f"must be {LOCK_SCHEMA}: this is no lock, or one of another version"
         hint = "lock again with this envbuilder: `envbuilder lock`"
         raise InvalidInput((Fault(file=file, line=document.root.line, field="schema", problem=problem, hint=hint),))
-    return structured(_Document, document, file, check=_contradictions).lock
+    return structured(LockDocument, document, file, check=_contradictions).lock
 
 
-def _contradictions(document: _Document) -> Iterator[Mismatch]:
+def _contradictions(document: LockDocument) -> Iterator[Mismatch]:
     """Yield contradictions between fields of a lock that are valid by themselves."""
     lock = document.lock
     if problem := _base_problem(lock.base):
         yield Mismatch(path=("base", "image"), problem=problem)
     if lock.image is not None and not lock.image.layers:
         yield Mismatch(path=("image", "layers"), problem="must have at least one entry")
+    if problem := workdir_problem(lock.settings.workdir, (file.path for file in lock.files)):
+        yield Mismatch(path=("workdir",), problem=problem)
     yield from _wrong_archives(lock.cuda)
     for index, pin in enumerate(lock.packages):
         if not is_file_of(pin.file, pin.name, pin.version):

@@ -64,15 +64,19 @@ def lock_of_file(
     return replace(there.lock, name=name), with_sources(spec, named).sources
 
 
-def refuse_unpinned(there: LockTarget) -> None:
+def refuse_unpinned(lock: Lock, name: str) -> None:
     """Raise UsageError if a lock does not pin everything.
+
+    Args:
+        lock: The lock.
+        name: What to call it, such as its path.
 
     Raises:
         UsageError: It cannot be built.
     """
-    if there.lock.unpinned:
+    if lock.unpinned:
         raise UsageError(
-            f"{there.path} cannot be built: it does not pin {'; '.join(there.lock.unpinned)}",
+            f"{name} cannot be built: it does not pin {'; '.join(lock.unpinned)}",
             hint="run `envbuilder lock` where these are available, for example with --registry-mirror HOST[:PORT]",
         )
 

@@ -56,6 +56,27 @@ def surveyed(files: Iterable[OwnFile], folder: Path, spec: str, line_of: Callabl
     return tuple(found[path] for path in sorted(found))
 
 
+def beside(
+    general: Iterable[OwnFile], special: Iterable[OwnFile], spec: str, line_of: Callable[[str], int]
+) -> tuple[OwnFile, ...]:
+    """Return the own files of a spec with those of a spec that extends it, which replace files of the same path.
+
+    Args:
+        general: Files of the extended spec.
+        special: Files of the other one.
+        spec: Path of the extended spec, for the faults.
+        line_of: Returns the line of an entry of its `files`, for the faults.
+
+    Raises:
+        InvalidInput: A file of one has the path of a directory of the other.
+    """
+    found = {file.path: file for file in special}
+    kept = [file for file in general if file.path not in found]
+    if problem := _clash(kept, found):
+        raise InvalidInput((Fault(file=spec, line=line_of(""), field="files", problem=problem),))
+    return tuple(sorted((*kept, *found.values()), key=lambda file: file.path))
+
+
 def _clash(added: Iterable[OwnFile], found: Mapping[str, OwnFile]) -> str:
     """Return the conflict of new files with those found before; empty for none."""
     folders = {above for path in found for above in parents(path)}

@@ -8,7 +8,7 @@ from typing import Annotated
 from envbuilder.core.field_rules import At, Entries, Parsed
 from envbuilder.core.field_types import ImagePath, exactly
 from envbuilder.core.names import account_name
-from envbuilder.core.yaml.documents import read
+from envbuilder.core.yaml.documents import Document, read
 from envbuilder.core.yaml.structured import structured
 from envbuilder.lock.spec_values import DEFAULT_USER, AccountId, OwnFile, Sources, Spec, User
 
@@ -23,7 +23,9 @@ class _Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
+class SpecDocument:
+    """Content of `envbuilder.yaml`."""
+
     schema: Annotated[int, exactly(SPEC_SCHEMA)] = SPEC_SCHEMA
     spec: Annotated[Spec, At()]
     files: Annotated[tuple[tuple[ImagePath, str], ...], Entries(ordered=True)] = ()
@@ -41,7 +43,12 @@ def read_spec(text: str, file: str) -> Spec:
     Raises:
         InvalidInput: With every fault.
     """
-    found = structured(_Document, read(text, file), file)
+    return decoded(read(text, file), file)
+
+
+def decoded(document: Document, file: str) -> Spec:
+    """Return the spec of a document; errors as in `read_spec`."""
+    found = structured(SpecDocument, document, file)
     return replace(
         found.spec,
         files=tuple(OwnFile(path=path, source=source) for path, source in found.files),

@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias
 from packaging.version import Version
 
 from envbuilder.catalog.environments import BaseKind
+from envbuilder.catalog.references import CatalogReference, catalog_reference
 from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
 from envbuilder.core.field_types import (
     AllowedPath,
@@ -32,6 +33,7 @@ from envbuilder.core.names import (
 )
 from envbuilder.core.references import registry_address, registry_repository
 from envbuilder.core.versions import Release
+from envbuilder.lock.container_settings import UNSET, ContainerSettings
 from envbuilder.lock.publisher_places import publisher_name, publisher_place
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
 
@@ -198,6 +200,8 @@ class Spec:
         python: Interpreter version; None for that of the chosen base.
         base: Id of the base to use; empty for the environment's order of preference.
         env: Environment variables, sorted by name.
+        settings: Settings of containers, each a field of the spec.
+        require_driver: Whether NVIDIA's container runtime refuses nodes that cannot run the image.
         files: Own files, sorted by path.
         allow: Absolute paths, sorted: files of own packages that may hide or replace another file, and system programs
             that keep their set-user-ID and set-group-ID bits.
@@ -206,6 +210,8 @@ class Spec:
         sources: Sources of ingredients on this machine.
         profiles: Ids of profiles to add, sorted.
         name: Name of the image below `envbuilder/`; empty for the default of the command that builds.
+        catalogs: Catalogs of teams, in order of precedence, highest last.
+        extends: Spec whose values this one adds to or replaces: a path, or `CATALOG:NAME`; empty for none.
     """
 
     environment: str
@@ -217,6 +223,8 @@ class Spec:
     python: Release | None = None
     base: str = ""
     env: Variables = ()
+    settings: Annotated[ContainerSettings, At()] = UNSET
+    require_driver: bool = False
     files: Annotated[tuple[OwnFile, ...], Omitted()] = ()
     allow: Annotated[tuple[AllowedPath, ...], Sorted()] = ()
     user: Annotated[User, Omitted()] = DEFAULT_USER
@@ -224,3 +232,5 @@ class Spec:
     sources: Sources = Sources()
     profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     name: ImageName = ""
+    catalogs: tuple[Annotated[CatalogReference, Parsed(catalog_reference)], ...] = ()
+    extends: str = ""

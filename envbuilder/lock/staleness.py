@@ -8,9 +8,10 @@ from pathlib import Path
 
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.selection import select
+from envbuilder.core.errors import UnknownEnvironment, UsageError
 from envbuilder.lock.diff import Change, changed_inputs
 from envbuilder.lock.inputs import UPGRADED, inputs
-from envbuilder.lock.lock import Lock, PackageGroup
+from envbuilder.lock.lock import CatalogPin, Lock, PackageGroup
 from envbuilder.lock.profiles import chosen_profiles, profile_inputs
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
@@ -21,15 +22,41 @@ def staleness(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...
     """Return the changes in environment and spec since a lock was made; empty if it is up to date.
 
     A lock made with an upgrade is compared with the same upgrade.
+
+    Raises:
+        UsageError: The environment is from the catalog of a team, which this command did not read.
+        UnknownEnvironment: There is no such environment.
     """
-    row = row_of(catalog, spec, upgraded(existing))
+    try:
+        row = row_of(catalog, spec, upgraded(existing))
+    except UnknownEnvironment as error:
+        if existing.catalog and spec.environment == existing.environment:
+            raise _missing(existing, existing.catalog) from error
+        raise
     choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
     if choice is not None and spec.python is not None:
         choice = replace(choice, python=spec.python)
     driver = catalog.driver_floor(row, choice) if choice else None
     renamed = (Change(field="spec.name", old=existing.name, new=spec.name),) if existing.name != spec.name else ()
     profiles = profile_inputs(chosen_profiles(catalog, spec.profiles, row.framework.version))
-    return (*changed_inputs(existing, dict(inputs(row, choice, spec, driver, profiles=profiles))), *renamed)
+    changed = changed_inputs(existing, dict(inputs(row, choice, spec, driver, profiles=profiles)))
+    return (*_moved(catalog, existing), *changed, *renamed)
+
+
+def _missing(existing: Lock, pin: CatalogPin) -> UsageError:
+    """Return the error for an environment whose catalog is not available."""
+    return UsageError(
+        f"{existing.environment} is an environment of the catalog {pin}, which this command did not read",
+        hint=f"name the catalog {pin.name!r} below `catalogs:` in the spec, or in ENVBUILDER_CATALOGS: "
+        + (f"git+URL@{pin.commit}" if pin.commit else "its directory, or git+URL@COMMIT"),
+    )
+
+
+def _moved(catalog: Catalog, existing: Lock) -> tuple[Change, ...]:
+    """Return the change of the catalog that the environment of a lock comes from; empty for none."""
+    team = catalog.origin(existing.environment)
+    old, new = existing.catalog.name if existing.catalog else "", team.name if team else ""
+    return (Change(field="catalog", old=old, new=new),) if old != new else ()
 
 
 def out_of_date(path: Path) -> str:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import named, select
-from envbuilder.core.errors import UsageError
-from envbuilder.core.files import read_text
+from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.references import image_name
-from envbuilder.core.yaml.documents import read
+from envbuilder.core.yaml.documents import Node
 from envbuilder.core.yaml.structured import line_of
+from envbuilder.lock.container_settings import workdir_problem
+from envbuilder.lock.layered_specs import EXTENDS, SpecLayer, merged, spec_layers
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import LOCK, SPEC, lock_path, read_lock
-from envbuilder.lock.own_files import surveyed
+from envbuilder.lock.own_files import beside, surveyed
 from envbuilder.lock.publisher_places import relative_to
-from envbuilder.lock.spec import read_spec
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import decoded
+from envbuilder.lock.spec_values import OwnFile, Spec
 
 _MOST_CHARACTERS = 100
 
@@ -61,7 +63,7 @@ def target(catalog: Catalog, name: str | None, *, tensorflow: Version | None = N
     """
     path = lock_path(name)
     if path is not None:
-        return _lock_target(path)
+        return _lock_target(catalog, path)
     assert name is not None  # noqa: S101  `lock_path` refuses None where there is no lock
     return RowTarget(
         spec=Spec(environment=select(catalog, named(catalog, name).id, tensorflow).id, tensorflow=tensorflow)
@@ -84,28 +86,73 @@ def default_name(path: Path, environment: str, rows: Collection[str]) -> str:
         return f"own-{words}"
 
 
-def load_spec(path: Path) -> Spec:
-    """Return the spec in a file; interpreter archives, directories of publishers and own files are relative to it.
+def load_spec(path: Path, catalog: Catalog) -> Spec:
+    """Return the spec in a file, with the values of those that it extends.
+
+    Interpreter archives, directories of publishers and own files are relative to the file that names them.
+
+    Args:
+        path: The file.
+        catalog: The catalogs whose specs it may extend.
 
     Raises:
         UsageError: There is no such file.
         InvalidInput: It is invalid.
     """
-    if not path.is_file():
-        raise UsageError(f"file not found: {path}", hint="`envbuilder init ENV` writes one")
-    text = read_text(path)
-    spec = read_spec(text, str(path))
-    root = read(text, str(path)).root
-    archives = tuple(str(path.parent / archive) for archive in spec.sources.python_archives)
-    publishers = tuple((name, relative_to(place, path.parent)) for name, place in spec.sources.publishers)
-    return replace(
-        spec,
-        files=surveyed(spec.files, path.parent, str(path), lambda path: line_of(root, ("files", path))),
-        sources=replace(spec.sources, python_archives=archives, publishers=publishers),
+    layers = spec_layers(path, catalog.teams)
+    spec = layers[-1].spec if len(layers) == 1 else _merged(layers)
+    archives = [str(layer.path.parent / each) for layer in layers for each in layer.spec.sources.python_archives]
+    publishers = {
+        name: relative_to(place, layer.path.parent) for layer in layers for name, place in layer.spec.sources.publishers
+    }
+    sources = replace(
+        spec.sources, python_archives=tuple(dict.fromkeys(archives)), publishers=tuple(sorted(publishers.items()))
     )
+    files = _files(layers)
+    if problem := workdir_problem(spec.settings.workdir, (file.path for file in files)):
+        naming = next(layer for layer in reversed(layers) if layer.spec.settings.workdir)
+        line = line_of(naming.root, ("workdir",))
+        raise InvalidInput((Fault(file=str(naming.path), line=line, field="workdir", problem=problem),))
+    return replace(spec, files=files, sources=sources)
 
 
-def _lock_target(path: Path) -> LockTarget:
-    beside = path.parent / SPEC
-    spec = load_spec(beside) if path.name == LOCK.name and beside.is_file() else None
+def _merged(layers: tuple[SpecLayer, ...]) -> Spec:
+    """Return the spec of several files; each is valid by itself."""
+    own = layers[-1]
+    try:
+        return decoded(merged(layers), str(own.path))
+    except InvalidInput as error:
+        line = line_of(own.root, (EXTENDS,))
+        files = " and ".join(layer.title for layer in layers[:-1])
+        faults = tuple(
+            replace(fault, line=line, problem=f"{fault.problem} (together with {files})") for fault in error.faults
+        )
+        raise InvalidInput(faults) from error
+
+
+def _files(layers: tuple[SpecLayer, ...]) -> tuple[OwnFile, ...]:
+    """Return the own files of all layers; an entry replaces that of the same path in an extended spec."""
+    found: tuple[OwnFile, ...] = ()
+    later: set[str] = set()
+    for layer in reversed(layers):
+        named = tuple(file for file in layer.spec.files if file.path not in later)
+        later |= {file.path for file in named}
+        line = partial(_line_of_file, layer.root)
+        own = surveyed(named, layer.path.parent, str(layer.path), line)
+        found = beside(own, found, str(layer.path), line)
+    return found
+
+
+def _line_of_file(root: Node, path: str) -> int:
+    return line_of(root, ("files", path))
+
+
+def _lock_target(catalog: Catalog, path: Path) -> LockTarget:
+    spec = load_spec(spec_beside, catalog) if (spec_beside := beside_lock(path)) else None
     return LockTarget(path=path, lock=read_lock(path), spec=spec)
+
+
+def beside_lock(path: Path) -> Path | None:
+    """Return the spec of a lock; None if there is none beside it."""
+    spec = path.parent / SPEC
+    return spec if path.name == LOCK.name and spec.is_file() else None

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
+from envbuilder.catalog.node_requirements import RUNS, RUNS_OR_UNPROVEN, node_requirements
 from envbuilder.catalog.selection import select
+from envbuilder.cluster.image_stack import image_stack
 from envbuilder.cluster.jobs import ClusterJob, job_image
-from envbuilder.cluster.node_requirements import RUNS, RUNS_OR_UNPROVEN, image_stack, node_requirements
 from envbuilder.core.errors import UsageError
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.obtain import refuse_unpinned
@@ -43,7 +44,7 @@ def cluster_job(session: Session, name: str, image: str, choices: JobChoices) ->
     """
     meant = target(session.catalog, name)
     if isinstance(meant, LockTarget):
-        refuse_unpinned(meant)
+        refuse_unpinned(meant.lock, str(meant.path))
     lock, _ = known_lock(session, name, Sources())
     if lock.cuda is None and choices.gpus:
         raise UsageError(f"{lock.environment} does not use GPUs", hint="leave --gpus out, or choose a GPU environment")

@@ -79,16 +79,17 @@ def catalog_for(matrices: Path, row: str) -> dict[str, str]:
 def result_key(here: Settings, item: WorkItem) -> str:
     """Return the digest of what decides the result of an item: command, version, and the files that it is about.
 
-    These are the lock, or the tables of the catalog and the files of the row.
+    These are the tables of the catalog, the files of the row, and the files that the command names.
     """
-    lock = Path(item.name)
     inputs = {
         path: digest_of(text.encode())
         for path, text in catalog_for(here.matrices, item.name).items()
         if "/" not in path or path in _own_files(item.name)
     }
-    if lock.is_file():
-        inputs["lock"] = digest_of(lock.read_bytes())
+    for word in item.arguments:
+        path = Path(word.partition("=")[2] if word.startswith("--") else word)
+        if path.is_file():
+            inputs[word] = _state(path)
     return inputs_digest({"arguments": list(item.arguments), "version": item.version, "inputs": inputs})
 
 
@@ -116,6 +117,12 @@ def record_files(records: CatalogFiles, row: str, sent: Mapping[str, str], done:
             (records.matrices / path).unlink(missing_ok=True)
         else:
             records.write(path, text)
+
+
+def _state(path: Path) -> str:
+    """Return what changes with a file; images are too large to be read for it."""
+    status = path.stat()
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def _own_files(row: str) -> tuple[str, ...]:

@@ -23,7 +23,8 @@ from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.default_index import configured_index, default_index
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.runtime.selection import choose
-from envbuilder.wiring.mirrors import mirrors, mirrors_variable
+from envbuilder.wiring.configuration import DEBIAN_MIRROR
+from envbuilder.wiring.mirrors import mirrors
 from envbuilder.wiring.settings import Settings
 
 ENGINE_SECONDS = 1
@@ -105,14 +106,13 @@ class ConfiguredSources:
 
     def _debian(self) -> Address | None:
         named = mirrors(self.settings, Sources(), BaseKind.DEBIAN)
-        chosen = mirrors_variable(BaseKind.DEBIAN)
-        if chosen not in self.settings.environ:
-            chosen = "apt's sources"
+        given = self.settings.given(DEBIAN_MIRROR)
+        chosen = given.origin if given else "apt's sources"
         return Address(url=f"{named[0]}/", chosen=chosen, configured=True) if named else None
 
     def _index(self) -> Address | None:
         if self.settings.index:
-            return Address(url=address_of(self.settings.index), chosen=self.settings.index_variable, configured=True)
+            return Address(url=address_of(self.settings.index), chosen=self.settings.index_origin, configured=True)
         url, file = configured_index(self.settings.environ, self.settings.home)
         if url:
             return Address(url=url, chosen=file, configured=True)

@@ -95,27 +95,36 @@ def image_requests(
         LicenseNotAccepted: A lock takes libraries out of archives with a license, which is not accepted.
         NoUsableBase: No base of an environment is available.
     """
-    locks = _locks(session, targets, selection, sources, offline=offline)
-    refuse_shared_names([lock.name or lock.environment for lock, _ in locks], selection.tags)
-    return tuple(
-        image_request(session, lock, merged, _names(lock, selection.tags) or default_names(lock), offline=offline)
-        for lock, merged in locks
+    return requests_for(
+        session, _locks(session, targets, selection, sources, offline=offline), selection.tags, offline=offline
     )
 
 
-def image_request(
-    session: Session, lock: Lock, sources: Sources, names: tuple[str, ...], *, offline: bool
-) -> ImageRequest:
-    """Return the request for one lock; its interpreter archives are added to the cache.
+def requests_for(
+    session: Session, locks: Sequence[tuple[Lock, Sources]], tags: tuple[str, ...], *, offline: bool
+) -> tuple[ImageRequest, ...]:
+    """Return the requests for locks, in their order; named interpreter archives are added to the cache.
+
+    Args:
+        session: Settings, catalog and stores.
+        locks: Locks, and the sources of their files.
+        tags: References for the image, which may contain `{name}`; empty means the default ones.
+        offline: Refuse to download anything.
 
     Raises:
-        LicenseNotAccepted: It takes libraries out of archives with a license, which is not accepted.
+        UsageError: Two images would have the same name.
+        LicenseNotAccepted: A lock takes libraries out of archives with a license, which is not accepted.
     """
-    accepted = accepts_nvidia_eula(session.settings, sources)
-    refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
-    add_archives(session, sources)
-    add_mirrored(session, lock, sources, offline=offline)
-    return ImageRequest(lock=lock, sources=sources, names=names)
+    refuse_shared_names([lock.name or lock.environment for lock, _ in locks], tags)
+    for lock, merged in locks:
+        accepted = accepts_nvidia_eula(session.settings, merged)
+        refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
+        add_archives(session, merged)
+        add_mirrored(session, lock, merged, offline=offline)
+    return tuple(
+        ImageRequest(lock=lock, sources=merged, names=_names(lock, tags) or default_names(lock))
+        for lock, merged in locks
+    )
 
 
 def _names(lock: Lock, tags: tuple[str, ...]) -> tuple[str, ...]:

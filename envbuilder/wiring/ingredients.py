@@ -20,7 +20,6 @@ from envbuilder.image.docker.os_packages import OsPackageResolver
 from envbuilder.image.docker.registry_bases import RegistryBases
 from envbuilder.lock.create import IngredientSources
 from envbuilder.lock.resolve.apt import AptResolver
-from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.tar.members import EPOCH
@@ -28,12 +27,8 @@ from envbuilder.wiring.build_inputs import engine_bases, lock_files
 from envbuilder.wiring.pythons import fetch_python
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.shipped_packages import closures
 from envbuilder.wiring.sources import debian_trees, host_programs, package_resolver, package_sizes, registry_client
-
-
-def closures(settings: Settings) -> ClosureFolder:
-    """Return the packages that ship with the rows."""
-    return ClosureFolder(folder=settings.matrices / "locks")
 
 
 def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
@@ -58,7 +53,7 @@ def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
             bases=engine_bases(session, sources),
             apt=AptResolver(run=session.engine.run, ca_bundle=ca_bundle(settings.environ), proxies=settings.proxies),
         ),
-        shipped=closures(settings),
+        shipped=closures(settings, session.catalog),
         packages=package_resolver(settings, sources),
         sizes=package_sizes(session, sources),
         tools=(*lock_files(session).own_pins(), uv_pin(find_uv(), session.files, host_programs(settings))),

@@ -73,8 +73,8 @@ def _installed(settings: Settings, catalog: Catalog) -> Iterator[InstalledPython
     }
     for version in sorted(wanted):
         for program in python_programs(version, settings.environ):
-            glibc = needed_glibc(program)
-            if glibc is not None and not is_of_system(program):
+            glibc = None if is_of_system(program) else needed_glibc(program)
+            if glibc is not None:
                 yield InstalledPython(version=version, program=str(program), glibc=glibc)
 
 

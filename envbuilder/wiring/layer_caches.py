@@ -10,30 +10,28 @@ from envbuilder.image.layers.ports import LayerCache, NoLayerCache
 from envbuilder.image.layers.registry_cache import RegistryLayerCache
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Sources, layer_caches
+from envbuilder.wiring.configuration import LAYER_CACHE
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.sources import registry_client
 
-LAYER_CACHE_VARIABLE = "ENVBUILDER_LAYER_CACHE"
-
 
 def caches_to_read(settings: Settings, sources: Sources) -> tuple[str, ...]:
-    """Return the trusted layer caches: of the command line or the spec, else of the environment.
+    """Return the trusted layer caches: of the command line or the spec, else of this host.
 
     Returns:
         Repositories, as `HOST/NAME`, in the order in which they are asked.
 
     Raises:
-        UsageError: The variable does not hold repositories.
+        UsageError: The setting does not hold repositories.
     """
-    named = settings.environ.get(LAYER_CACHE_VARIABLE, "").split()
+    given = settings.given(LAYER_CACHE)
+    if sources.layer_caches or given is None:
+        return sources.layer_caches
     try:
-        return sources.layer_caches or layer_caches(named)
+        return layer_caches(list(given.words))
     except ValueError as error:
-        raise UsageError(
-            f"{LAYER_CACHE_VARIABLE}: {error}",
-            hint=f"set it to repositories, such as `export {LAYER_CACHE_VARIABLE}=HOST/NAME`",
-        ) from error
+        raise UsageError(f"{given.origin}: {error}", hint="specify repositories as HOST/NAME") from error
 
 
 def layer_cache(

@@ -19,10 +19,11 @@ from envbuilder.lock.spec import with_sources
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.lock.targets import LockTarget, RowTarget, target
 from envbuilder.wiring.build_inputs import lock_files
-from envbuilder.wiring.ingredients import closures, ingredient_sources
+from envbuilder.wiring.ingredients import ingredient_sources
 from envbuilder.wiring.inventory import inventory
 from envbuilder.wiring.layer_caches import holds_base
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.shipped_packages import closures
 from envbuilder.wiring.trust import tell_lock
 from envbuilder.wiring.unpinned import unpinned_lock
 
@@ -70,7 +71,7 @@ def obtain_lock(
     """
     match target(session.catalog, name, tensorflow=tensorflow):
         case LockTarget() as there:
-            obtain.refuse_unpinned(there)
+            obtain.refuse_unpinned(there.lock, str(there.path))
             found, sources = _of_file(session, there, named, base, tensorflow)
             tell_lock(session, found, sources)
             return found, sources
@@ -136,7 +137,7 @@ def _lock_cache(session: Session) -> obtain.LockCache:
     return obtain.LockCache(
         folder=session.settings.use("locks"),
         catalog=session.catalog,
-        shipped=closures(session.settings),
+        shipped=closures(session.settings, session.catalog),
         own_tools=lock_files(session).own_pins(),
         progress=session.progress,
     )

@@ -12,21 +12,29 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import registry_repository
 from envbuilder.lock.publisher_places import parse_publisher, refuse_unknown
 from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.settings import MIRROR_VARIABLE, PUBLISHERS_VARIABLE, Settings
+from envbuilder.wiring.configuration import (
+    DEBIAN_KEYRING,
+    DEBIAN_MIRROR,
+    MIRROR,
+    PUBLISHERS,
+    UBUNTU_KEYRING,
+    UBUNTU_MIRROR,
+)
+from envbuilder.wiring.settings import Settings
 
+_MIRRORS = {BaseKind.DEBIAN: DEBIAN_MIRROR, BaseKind.UBUNTU: UBUNTU_MIRROR}
+_KEYRINGS = {BaseKind.DEBIAN: DEBIAN_KEYRING, BaseKind.UBUNTU: UBUNTU_KEYRING}
 _ONE_LINE = re.compile(r"^\s*deb\s+(?:\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)$")
 _ARCHIVE = re.compile(r"^(https?|file|copy)://\S+/(?P<name>[^/]+)/?$")
 
 
 def mirrors(settings: Settings, sources: Sources, kind: BaseKind) -> tuple[str, ...]:
-    """Return the archives of a distribution: of the command line or the spec, of the environment, or of this host.
-
-    `ENVBUILDER_DEBIAN_MIRROR` and `ENVBUILDER_UBUNTU_MIRROR` hold addresses with spaces between them.
+    """Return the archives of a distribution: of the command line or the spec, of the settings, or of apt.
 
     Returns:
         Addresses without a final slash, in the order in which they are asked; empty if none is configured.
     """
-    named = sources.archives(kind).mirrors or settings.environ.get(mirrors_variable(kind), "").split()
+    named = sources.archives(kind).mirrors or settings.words(_MIRRORS[kind])
     return tuple(each.rstrip("/") for each in named or filter(None, [host_mirror(settings.apt_sources, kind)]))
 
 
@@ -64,49 +72,42 @@ def _one_line(text: str) -> Iterable[str]:
 
 def keyring(settings: Settings, sources: Sources, kind: BaseKind) -> Path | None:
     """Return the named file with the keys of a distribution; None means its own."""
-    named = sources.archives(kind).keyring or settings.environ.get(f"{_prefix(kind)}_KEYRING", "")
-    return Path(named).absolute() if named else None
+    named = sources.archives(kind).keyring
+    if named:
+        return Path(named).absolute()
+    given = settings.given(_KEYRINGS[kind])
+    return given.path.absolute() if given else None
 
 
 def mirror_repository(settings: Settings, sources: Sources) -> str:
-    """Return the repository with files of locks: of the command line or the spec, or of the environment.
+    """Return the repository with files of locks: of the command line or the spec, or of the settings.
 
     Returns:
         `HOST/NAME`; empty if none is configured.
 
     Raises:
-        UsageError: The variable of this host is not a repository.
+        UsageError: The setting is not a repository.
     """
-    here = settings.environ.get(MIRROR_VARIABLE, "")
-    if sources.mirror or not here:
+    given = settings.given(MIRROR)
+    if sources.mirror or given is None:
         return sources.mirror
     try:
-        return registry_repository(here)
+        return registry_repository(given.words[0])
     except ValueError as error:
-        raise UsageError(f"{MIRROR_VARIABLE}: {error}", hint=f"write {MIRROR_VARIABLE}=HOST/NAME") from error
-
-
-def mirrors_variable(kind: BaseKind) -> str:
-    """Return the variable that names the archives of a distribution."""
-    return f"{_prefix(kind)}_MIRROR"
-
-
-def _prefix(kind: BaseKind) -> str:
-    return f"ENVBUILDER_{kind.value.upper()}"
+        raise UsageError(f"{given.origin}: {error}", hint="specify it as HOST/NAME") from error
 
 
 def places_of_publishers(settings: Settings, facts: ArchiveFacts, sources: Sources) -> dict[str, str]:
     """Return the places of publishers, by name; those of the command line and the spec precede those of this host.
 
     Raises:
-        UsageError: A name is not among the publishers of the catalog; or the variable of this host is no list of
-            `NAME=PLACE`.
+        UsageError: A name is not among the publishers of the catalog; or the setting is no list of `NAME=PLACE`.
     """
+    given = settings.given(PUBLISHERS)
     try:
-        here = dict(map(parse_publisher, settings.environ.get(PUBLISHERS_VARIABLE, "").split()))
+        here = dict(map(parse_publisher, given.words)) if given else {}
     except ValueError as error:
-        hint = f"write {PUBLISHERS_VARIABLE}='NAME=DIR NAME=URL'"
-        raise UsageError(f"{PUBLISHERS_VARIABLE}: {error}", hint=hint) from error
+        raise UsageError(f"{given.origin if given else ''}: {error}", hint="specify NAME=DIR or NAME=URL") from error
     places = {**here, **dict(sources.publishers)}
     refuse_unknown(places, facts)
     return places

@@ -14,6 +14,7 @@ from pathlib import Path
 from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
 from envbuilder.catalog.cuda import Linkage
 from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.teams import TeamCatalog
 from envbuilder.curation.proof.bare_environments import BareEnvironments
 from envbuilder.curation.proof.interpreters import HostPythons
 from envbuilder.curation.prove import ProofPorts
@@ -31,9 +32,10 @@ from envbuilder.lock.publisher_places import EVERY, place_of
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.wiring.build_inputs import package_files
 from envbuilder.wiring.engines import docker_builder
-from envbuilder.wiring.ingredients import closures, ingredient_sources
+from envbuilder.wiring.ingredients import ingredient_sources
 from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.shipped_packages import closures
 from envbuilder.wiring.sources import package_resolver, package_sizes, publisher_places, uv_settings
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
@@ -66,19 +68,23 @@ class ProofAdapters:
             work=work,
         )
 
-    def ports(self) -> ProofPorts:
-        """Return the ports of `prove`."""
+    def ports(self, team: TeamCatalog | None = None) -> ProofPorts:
+        """Return the ports of `prove`.
+
+        Args:
+            team: Catalog of a team that receives the results; None for that of envbuilder.
+        """
         session = self.session
         settings = session.settings
-        records = records_of(settings)
+        records = records_of(settings, team)
         return ProofPorts(
             tables=session.catalog.cuda,
-            shipped=closures(settings),
+            shipped=closures(settings, session.catalog),
             resolver=package_resolver(settings, self.sources),
             measure=package_sizes(session, self.sources).sizes,
             host=self.environments,
             image=ImageProof(
-                shipped=closures(settings),
+                shipped=closures(settings, session.catalog),
                 engine=self,
                 stand_ins=self._stand_ins,
                 records=records,

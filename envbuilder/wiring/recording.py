@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.teams import TeamCatalog
 from envbuilder.core.errors import UsageError
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.wiring.settings import Settings
 
 
-def records_of(settings: Settings) -> CatalogFiles:
+def records_of(settings: Settings, team: TeamCatalog | None = None) -> CatalogFiles:
     """Return the storage of evidence: a checkout, or the directory that the user named.
 
+    Args:
+        settings: Directories and host settings.
+        team: Catalog of a team; None for that of envbuilder.
+
     Raises:
-        UsageError: The catalog is that of the installed package, or read-only.
+        UsageError: The catalog is that of the installed package, a commit of a repository, or read-only.
     """
-    if settings.packaged:
+    if team and team.place.commit:
+        raise UsageError(
+            f"the catalog {team} is read-only: results could not be recorded",
+            hint="name the directory of a checkout: `export ENVBUILDER_CATALOGS=DIR`",
+        )
+    if settings.packaged and not team:
         raise UsageError(
             f"the catalog of the installed package, {settings.matrices}, is read-only",
             hint=f"`cp -r {settings.matrices} matrices`, then `export ENVBUILDER_MATRICES=matrices`",
         )
-    records = CatalogFiles(matrices=settings.matrices)
+    records = CatalogFiles(matrices=team.place.folder if team else settings.matrices)
     records.refuse_unwritable()
     return records
+
+
+def refuse_teams(catalog: Catalog, rows: Iterable[Environment]) -> None:
+    """Raise UsageError if an environment is from the catalog of a team, which workers do not have.
+
+    Raises:
+        UsageError: At least one is.
+    """
+    names = [row.id for row in rows if catalog.origin(row.id)]
+    if names:
+        raise UsageError(f"--on cannot be used with catalogs of teams, which have {', '.join(names)}", hint="omit --on")

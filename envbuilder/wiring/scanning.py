@@ -19,9 +19,9 @@ from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import LOCK, lock_path, read_lock
 from envbuilder.lock.publisher_places import is_address
 from envbuilder.lock.spec_values import Sources
+from envbuilder.wiring.configuration import OSV
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.settings import OSV_VARIABLE
 from envbuilder.wiring.subjects import subject_of
 
 _HEAD = 512
@@ -43,7 +43,7 @@ def opened_databases(session: Session, named: Sequence[str]) -> Iterator[tuple[D
     if not places:
         raise UsageError(
             "no vulnerability database is named, and none is fetched by default",
-            hint=f"specify one in the OSV schema: --database PATH|URL, or {OSV_VARIABLE}",
+            hint=f"specify one in the OSV schema: --database PATH|URL, or {OSV.variable}",
         )
     if not any(is_address(place) for place in places):
         yield tuple(Database(name=place, path=Path(place)) for place in places)

@@ -8,22 +8,30 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import envbuilder
 from envbuilder.core.cache_directories import check_owner, room_of, use_room
 from envbuilder.core.errors import UsageError
+from envbuilder.core.files import read_text
+from envbuilder.wiring.configuration import (
+    ACCEPT_NVIDIA_EULA,
+    ALLOW_HOST_BUILDS,
+    CACHE,
+    INDEX,
+    MATRICES,
+    OSV,
+    Configuration,
+    Given,
+    Setting,
+    of_variable,
+)
 
 NOWHERE = Path("/nonexistent")
 """Home of users without one, as in Debian's base-passwd."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
-HOST_BUILDS = "ENVBUILDER_ALLOW_HOST_BUILDS"
-ACCEPT_VARIABLE = "ENVBUILDER_ACCEPT_NVIDIA_EULA"
-PUBLISHERS_VARIABLE = "ENVBUILDER_PUBLISHERS"
-MIRROR_VARIABLE = "ENVBUILDER_MIRROR"
-OSV_VARIABLE = "ENVBUILDER_OSV"
-_TRUE = ("1", "true", "yes")
+CONFIGURATION_VARIABLE = "ENVBUILDER_CONFIG"
 _INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 
 
@@ -36,8 +44,9 @@ class Settings:
         templates: Directory of the Jinja templates.
         cache_path: Path of the cache directory; below `NOWHERE` if none is configured.
         environ: Environment of the process.
+        configuration: The configuration file of this user.
         home: Home directory of this user; `NOWHERE` for none.
-        packaged: Whether the catalog is that of the installed package, and not one that `ENVBUILDER_MATRICES` names.
+        packaged: Whether the catalog is that of the installed package, and no other one is configured.
         allow_host_builds: Whether code of packages may run without a sandbox.
         on_close: Registers a function that is called when the command ends.
     """
@@ -46,10 +55,29 @@ class Settings:
     templates: Path
     cache_path: Path
     environ: Mapping[str, str]
+    configuration: Configuration = field(default_factory=Configuration)
     home: Path = NOWHERE
     packaged: bool = False
     allow_host_builds: bool = False
     on_close: Callable[[Callable[[], object]], object] = lambda _: None
+
+    def given(self, setting: Setting) -> Given | None:
+        """Return the value of a setting: of its variable, else of the configuration file; None if neither has one.
+
+        Raises:
+            UsageError: The variable has a value that the setting does not allow.
+        """
+        return _given(setting, self.environ, self.configuration)
+
+    def words(self, setting: Setting) -> tuple[str, ...]:
+        """Return the words of a setting; empty if it has no value. Errors as in `given`."""
+        given = self.given(setting)
+        return given.words if given else ()
+
+    def accepts(self, setting: Setting) -> bool:
+        """Return True if a flag is set. Errors as in `given`."""
+        given = self.given(setting)
+        return bool(given and given.is_true)
 
     @property
     def cache(self) -> Path:
@@ -78,23 +106,34 @@ class Settings:
 
     @property
     def accepts_nvidia_eula(self) -> bool:
-        """Whether `ENVBUILDER_ACCEPT_NVIDIA_EULA` accepts NVIDIA's license."""
-        return self.environ.get(ACCEPT_VARIABLE, "").lower() in _TRUE
+        """Whether this user accepts NVIDIA's license for every command."""
+        return self.accepts(ACCEPT_NVIDIA_EULA)
 
     @property
     def vulnerability_databases(self) -> tuple[str, ...]:
-        """Paths and addresses of the vulnerability databases that `ENVBUILDER_OSV` names, in its order."""
-        return tuple(self.environ.get(OSV_VARIABLE, "").split())
+        """Paths and addresses of the configured vulnerability databases, in their order."""
+        given = self.given(OSV)
+        if given is None:
+            return ()
+        return tuple(word if "://" in word else str(given.folder / word) for word in given.words)
 
     @property
     def index(self) -> str:
         """The package index of this host, as `URL` or `NAME=URL`; empty when it uses uv's default."""
-        return self.environ.get(self.index_variable, "")
+        return self._index[0]
 
     @property
-    def index_variable(self) -> str:
-        """The variable that names the package index; empty if none does."""
-        return next((name for name in _INDEX_VARIABLES if self.environ.get(name)), "")
+    def index_origin(self) -> str:
+        """What names the package index: a variable, or a line of the configuration file; empty for nothing."""
+        return self._index[1]
+
+    @property
+    def _index(self) -> tuple[str, str]:
+        for name in (INDEX.variable, *_INDEX_VARIABLES):
+            if self.environ.get(name):
+                return self.environ[name], name
+        given = self.given(INDEX)
+        return (given.words[0], given.origin) if given else ("", "")
 
     def use(self, name: str) -> Path:
         """Return a directory of the cache that is protected from pruning until the command ends.
@@ -128,31 +167,80 @@ def settings(
 ) -> Settings:
     """Return the settings of this process.
 
-    `ENVBUILDER_MATRICES` names another catalog, `ENVBUILDER_CACHE` another cache directory.
-
     Args:
-        allow_host_builds: Allow code of packages to run without a sandbox, as `ENVBUILDER_ALLOW_HOST_BUILDS` does.
+        allow_host_builds: Allow code of packages to run without a sandbox, as the setting does.
         on_close: Registers a function that is called when the command ends.
+
+    Raises:
+        InvalidInput: The configuration file is invalid.
+        UsageError: A variable has a value that its setting does not allow, or the named configuration file is missing.
     """
-    environ = dict(os.environ)
+    environ = environment()
     package = Path(envbuilder.__file__).parent
     data = package / "_data"
     root = data if data.is_dir() else package.parent
     home = _home(environ)
-    kept = Path(environ.get("XDG_CACHE_HOME", ""))
+    configuration = _configuration(environ, home)
+    matrices = _given(MATRICES, environ, configuration)
+    cache = _given(CACHE, environ, configuration)
+    allowed = _given(ALLOW_HOST_BUILDS, environ, configuration)
     return Settings(
-        matrices=Path(environ.get("ENVBUILDER_MATRICES") or root / "matrices"),
+        matrices=matrices.path if matrices else root / "matrices",
         templates=root / "templates",
-        # A relative path is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
-        cache_path=Path(
-            environ.get("ENVBUILDER_CACHE") or (kept if kept.is_absolute() else home / ".cache") / "envbuilder"
-        ),
+        cache_path=cache.path if cache else _xdg("XDG_CACHE_HOME", environ, home / ".cache") / "envbuilder",
         environ=environ,
+        configuration=configuration,
         home=home,
-        packaged=root == data and not environ.get("ENVBUILDER_MATRICES"),
-        allow_host_builds=allow_host_builds or environ.get(HOST_BUILDS, "").lower() in _TRUE,
+        packaged=root == data and not matrices,
+        allow_host_builds=allow_host_builds or bool(allowed and allowed.is_true),
         on_close=on_close,
     )
+
+
+def _given(setting: Setting, environ: Mapping[str, str], configuration: Configuration) -> Given | None:
+    text = environ.get(setting.variable)
+    if not text:
+        return configuration.settings.get(setting.key)
+    given = of_variable(setting, text)
+    if problem := setting.problem(given.words):
+        raise UsageError(f"{setting.variable}: {problem}", hint=f"`unset {setting.variable}`, or change it")
+    return given
+
+
+def configuration_file(environ: Mapping[str, str], home: Path) -> Path:
+    """Return the path of the configuration file, which need not exist."""
+    named = environ.get(CONFIGURATION_VARIABLE)
+    return Path(named) if named else _xdg("XDG_CONFIG_HOME", environ, home / ".config") / "envbuilder" / "config.toml"
+
+
+def _configuration(environ: Mapping[str, str], home: Path) -> Configuration:
+    file = configuration_file(environ, home)
+    if file == Path(os.devnull):
+        return Configuration()
+    if file.exists():
+        # The parsers of TOML and of values take as long to import as all the rest of this module.
+        from envbuilder.wiring.configuration_file import parse  # noqa: PLC0415
+
+        return parse(read_text(file), file)
+    if environ.get(CONFIGURATION_VARIABLE):
+        raise UsageError(
+            f"{CONFIGURATION_VARIABLE}: no such file: {file}", hint=f"`unset {CONFIGURATION_VARIABLE}`, or change it"
+        )
+    return Configuration()
+
+
+def _xdg(name: str, environ: Mapping[str, str], default: Path) -> Path:
+    """Return a directory of the XDG specification, by which a relative path is to be ignored.
+
+    Source: https://specifications.freedesktop.org/basedir-spec/latest/
+    """
+    named = Path(environ.get(name, ""))
+    return named if named.is_absolute() else default
+
+
+def environment() -> Mapping[str, str]:
+    """Return the variables of this process, for messages about settings that are invalid."""
+    return dict(os.environ)
 
 
 def _home(environ: Mapping[str, str]) -> Path:

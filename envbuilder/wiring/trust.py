@@ -54,6 +54,9 @@ def tell_spec(session: Session, spec: Spec) -> None:
     """Print the trust statements about locking a spec beyond the defaults."""
     origins = _origins(session, spec.sources)
     default = origins.index == _DEFAULT_INDEX
+    if spec.catalogs or session.catalog.origin(spec.environment):
+        for team in session.catalog.teams:
+            session.progress(f"catalog: {team}")
     for sentence in trusted_by_spec(spec, origins, index_is_default=default):
         session.progress(sentence)
 
@@ -87,7 +90,7 @@ def _first_index(session: Session, sources: Sources) -> str:
     if sources.index:
         return f"{_shown(address_of(sources.index))} (--index or the spec)"
     if settings.index:
-        return f"{_shown(address_of(settings.index))} ({settings.index_variable})"
+        return f"{_shown(address_of(settings.index))} ({settings.index_origin})"
     file = uv_environ(settings.environ).get("UV_CONFIG_FILE", "")
     address, _ = configured_index({"UV_CONFIG_FILE": file}, Path("/nonexistent")) if file else ("", "")
     return f"{_shown(address)} ({file})" if address else _DEFAULT_INDEX

@@ -56,7 +56,7 @@ class ValidationRequest:
         tier: Extent; None means as far as the place can.
         required: Tier that must be proven.
         devices: CDI devices for the container.
-        lock: Lock or environment to compare with; None for the one in the image.
+        lock: Lock, or the name of a lock or environment, to compare with; None for the one in the image.
         memory: GPU memory policy in place of the image's; None keeps it.
         timeout: Seconds for the probe.
     """
@@ -70,7 +70,7 @@ class ValidationRequest:
     tier: Tier | None
     required: Tier | None
     devices: tuple[str, ...]
-    lock: str | None
+    lock: str | Lock | None
     memory: MemoryPolicy | None
     timeout: float
 
@@ -120,7 +120,7 @@ def _looked(session: Session, asked: ValidationRequest, lock: Lock | None) -> Re
 def _facts(session: Session, asked: ValidationRequest, read: Callable[[Path], str]) -> tuple[Report, ...]:
     if Tier.STATIC in {asked.tier, asked.required}:
         raise _needs_layers()
-    lock, _ = known_lock(session, asked.lock, Sources())
+    lock = asked.lock if isinstance(asked.lock, Lock) else known_lock(session, asked.lock, Sources())[0]
     seen = [(str(file), decode(read(file), str(file))) for file in asked.facts]
     return tuple(
         validate_facts(
@@ -155,10 +155,10 @@ def _refuse_memory(asked: ValidationRequest) -> None:
         )
 
 
-def _named_lock(session: Session, name: str | None, tier: Tier | None) -> Lock | None:
+def _named_lock(session: Session, name: str | Lock | None, tier: Tier | None) -> Lock | None:
     """Return the lock of `--lock`; base and interpreter are pinned only for the static tier, which needs digests."""
-    if name is None:
-        return None
+    if name is None or isinstance(name, Lock):
+        return name
     if Path(name).is_file():
         return read_lock(Path(name))
     obtain = obtain_lock if tier is Tier.STATIC else known_lock

@@ -25,6 +25,7 @@ from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.image.docker.engine import connect
 from tests.contract import registry
 from tests.e2e.environments import environment
+from tests.fakes.documents import refuse_other_documents
 
 MARKER = "envbuilder-e2e-marker-5f3a"
 """Stands in the CA bundle and in a proxy variable of every build here; no image may contain it."""
@@ -69,6 +70,7 @@ class Tool:
             timeout=1200,
             check=False,
         )
+        refuse_other_documents([str(argument) for argument in arguments], done.stdout)
         return Ended(status=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
     @property

@@ -6,12 +6,21 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from envbuilder.catalog.node_requirements import node_requirements
 from envbuilder.cluster.apptainer_scripts import apptainer_scripts
-from envbuilder.cluster.jobs import NODE_CHECK, ClusterJob, FileImage, ImageFormat, JobImage, RegistryImage
+from envbuilder.cluster.image_stack import image_stack
+from envbuilder.cluster.jobs import (
+    NODE_CHECK,
+    WORKER_CHECK,
+    ClusterJob,
+    FileImage,
+    ImageFormat,
+    JobImage,
+    RegistryImage,
+)
 from envbuilder.cluster.kubernetes.admission_policy import admission_policy
 from envbuilder.cluster.kubernetes.manifests import ClusterSettings, manifests
 from envbuilder.cluster.kubernetes.node_affinity import DriverLabels
-from envbuilder.cluster.node_requirements import image_stack, node_requirements
 from envbuilder.cluster.slurm.batch_scripts import Runtime, batch_scripts
 from envbuilder.core.references import ImageRef
 from envbuilder.image.dockerfile.build_context import TextFile
@@ -52,8 +61,8 @@ def folders() -> dict[str, tuple[TextFile, ...]]:
 
 
 def cluster_files() -> Iterator[tuple[str, str]]:
-    """Yield path and text of each file, but for those with the program that checks a node."""
+    """Yield path and text of each file, but for those with programs that check nodes and workers."""
     for folder, found in folders().items():
         for file in found:
-            if file.path not in {NODE_CHECK, "node-check.yaml"}:
+            if file.path not in {NODE_CHECK, WORKER_CHECK, "node-check.yaml"}:
                 yield f"{folder}/{file.path}", file.text

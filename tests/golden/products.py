@@ -11,6 +11,7 @@ from envbuilder.catalog.environments import Environment
 from envbuilder.core.memory_policy import GROWTH
 from envbuilder.image.dockerfile.spec_file import render_spec
 from envbuilder.image.render import rendered
+from envbuilder.lock.container_settings import ContainerSettings, Healthcheck
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import dump
@@ -51,6 +52,14 @@ TEAM = Spec(
     files=(
         OwnFile(path="/app/run.sh", sha256="b" * 64, size=20, executable=True),
         OwnFile(path="/workspace/train me.py", sha256="a" * 64, size=1000),
+    ),
+    settings=ContainerSettings(
+        command=("--epochs", "3"),
+        entrypoint=("python", "train me.py"),
+        ports=("6006/tcp", "8888/udp"),
+        labels=(("org.opencontainers.image.source", "https://git.example/vision"), ("owner", 'the "vision" $team')),
+        workdir="/srv/model",
+        healthcheck=Healthcheck(command=("python", "-c", "import six"), interval=90, start_period=120),
     ),
     env=(("GREETING", 'it\'s "$HOME" \\'), ("TF_CPP_MIN_LOG_LEVEL", "1")),
     user=User(name="team", uid=1234, gid=1235),

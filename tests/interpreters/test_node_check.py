@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envbuilder.catalog.node_requirements import RUNS, document
 from envbuilder.catalog.verdicts import Stack
 from envbuilder.cluster.jobs import node_check_source
-from envbuilder.cluster.node_requirements import RUNS, document
 from tests.interpreters.interpreters import interpreters
 from tests.unit.cluster.made_nodes import STACKS, MadeNode, named_nodes, nodes, requirements_of
 

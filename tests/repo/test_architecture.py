@@ -48,7 +48,7 @@ def test_every_path_that_the_page_or_the_guide_names_exists(path: str) -> None:
 
 
 def test_the_order_of_the_districts_is_the_one_that_is_enforced() -> None:
-    order = re.search(r"^(cli ─▶ .*)$", PAGE, re.MULTILINE)
+    order = re.search(r"^(cli \| api ─▶ .*)$", PAGE, re.MULTILINE)
     contract = re.search(r"^layers = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
     assert order
     assert contract

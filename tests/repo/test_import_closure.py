@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -69,9 +71,26 @@ def test_an_import_inside_of_a_function_counts() -> None:
 
 @pytest.mark.parametrize(
     ("module", "most"),
-    [("envbuilder.cli.main", 5), ("envbuilder.cli.list", 76), ("envbuilder.cli.diagnose", 90)],
+    [
+        ("envbuilder.api", 1),
+        ("envbuilder.cli.main", 17),
+        ("envbuilder.cli.list", 88),
+        ("envbuilder.cli.diagnose", 101),
+    ],
 )
 def test_a_command_imports_no_more_than_it_needs(module: str, most: int) -> None:
     found = closure(module)
     assert len(found) <= most, f"{module} may import {len(found)} modules"
     assert not {name for name in found if name.startswith(HEAVY)}
+
+
+def test_the_help_imports_neither_settings_nor_the_library_that_draws() -> None:
+    code = (
+        "import sys; from envbuilder.cli.main import entry; sys.argv[1:] = ['--help']\n"
+        "try: entry()\n"
+        "finally: print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    imported_modules = set(done.stderr.split())
+    assert len({name for name in imported_modules if name.startswith("envbuilder.") and name in MODULES}) <= 12
+    assert not imported_modules & {"rich", "logging", "yaml", "tomllib", "envbuilder.wiring.settings"}

@@ -12,9 +12,9 @@ from packaging.version import Version
 from envbuilder.catalog.buildable import Buildable, Inventory
 from envbuilder.catalog.cuda import Coverage
 from envbuilder.catalog.evidence import Grade
+from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.machine import Host
 from envbuilder.catalog.sources import Source
-from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release

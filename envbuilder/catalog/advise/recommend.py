@@ -24,8 +24,8 @@ from envbuilder.catalog.buildable import Buildability, Buildable, on_base
 from envbuilder.catalog.cuda import Coverage
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.evidence import Grade
+from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.machine import Host, HostGpu, capability_of
-from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core.versions import Release
 
 

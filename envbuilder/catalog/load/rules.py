@@ -42,7 +42,7 @@ def _id_names_release(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str
     major, minor = row.framework.version.release[:2]
     suffix = f"cuda{_minor(row.cuda.compiled)}" if row.cuda else "cpu"
     expected = f"tf-{major}.{minor}-{suffix}"
-    if row.id != expected:
+    if row.id != expected and not row.id.startswith(f"{expected}-"):
         yield "id", f"must be {expected!r} for this wheel and CUDA release"
 
 
@@ -178,7 +178,9 @@ def _deviation_is_stated(row: Environment, _: CudaFacts) -> Iterator[tuple[str, 
 
 
 RULES: tuple[Rule, ...] = (
-    Rule(id="id-names-release", states="the id says TensorFlow's and CUDA's release", problems=_id_names_release),
+    Rule(
+        id="id-names-release", states="the id begins with TensorFlow's and CUDA's release", problems=_id_names_release
+    ),
     Rule(id="python-has-wheel", states="every base has a Python with a wheel", problems=_python_has_wheel),
     Rule(id="os-python-is-there", states="an OS Python is the one that the base has", problems=_os_python_is_there),
     Rule(id="glibc-new-enough", states="the base's glibc has the wheel's symbols", problems=_glibc_is_new_enough),

@@ -10,9 +10,9 @@ from typing import Annotated, TypeAlias
 from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat, VendorArchive
 from envbuilder.catalog.cuda import CudaFacts, LibrarySet
 from envbuilder.catalog.environments import BaseSystem, Profile
+from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.keras import KerasFacts, KerasRule
 from envbuilder.catalog.sources import Advisory
-from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core import structure
 from envbuilder.core.conversion.reading import Mismatch, Path
 from envbuilder.core.field_rules import At, NotEmpty, Unique

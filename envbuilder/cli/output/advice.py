@@ -8,8 +8,8 @@ from dataclasses import replace
 import click
 
 from envbuilder.catalog.advise.advice import Advice, AdviceReason, Query, Recommendation, Verdict, Weight
+from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.machine import Host
-from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.cli.output.buildable import buildable_document
 from envbuilder.cli.output.printing import folded, heading
 

@@ -7,8 +7,9 @@ from itertools import islice
 
 from click import unstyle
 
-from envbuilder.catalog.coverage import Architecture, GpuSupport, PartCoverage, architectures, support
+from envbuilder.catalog.coverage import GpuSupport, PartCoverage, support
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
+from envbuilder.catalog.gpus import Architecture
 from envbuilder.cli.output.printing import aligned, columns_or, folded, heading
 from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
 
@@ -44,7 +45,7 @@ def gpu_document(catalog: Catalog, rows: Sequence[Environment]) -> dict[str, obj
     """
     return {
         "schema": 1,
-        "gpus": [_architecture(each) for each in architectures(catalog.cuda)],
+        "gpus": [_architecture(each) for each in catalog.cuda.architectures],
         "environments": [
             {"id": row.id, "bases": [_base(catalog, row, choice) for choice in row.bases]} for row in rows if row.cuda
         ],

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import click
-
 from envbuilder.catalog.environments import Catalog
+from envbuilder.cli.output.printing import warning
 from envbuilder.diagnostics.preflight import misfits
 from envbuilder.diagnostics.probe.this_host import is_windows_subsystem, quick_host
 from envbuilder.image.docker.engine import is_local
@@ -36,6 +35,5 @@ def warn_before_gpus(settings: Settings, catalog: Catalog, environment: str, bas
 
 
 def _warn(reasons: tuple[str, ...], headline: str) -> None:
-    for number, reason in enumerate(reasons):
-        start = f"warning: {headline}: " if number == 0 else "         "
-        click.echo(f"{click.style(start, fg='yellow')}{reason}", err=True)
+    if reasons:
+        warning("\n".join((f"{headline}: {reasons[0]}", *reasons[1:])))

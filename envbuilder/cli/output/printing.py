@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from envbuilder.cli.output.streams import foreign
+from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, Verbosity, say, say_event, wrapped
 
 F = TypeVar("F", bound=Callable[..., Any])
 NARROWEST, WIDEST = 60, 120
@@ -20,18 +21,39 @@ _NARROWEST_COLUMN = 12
 
 
 def json_option(command: F) -> F:
-    """Add `--json`: one JSON document on standard output."""
-    return click.option("as_json", "--json", is_flag=True, help="Print one JSON document.")(command)
+    """Add `--json`: one JSON document on standard output, also for an error."""
+    return click.option(
+        "as_json", "--json", is_flag=True, callback=_asked, is_eager=True, help="Print one JSON document."
+    )(command)
+
+
+def _asked(_context: click.Context, _option: click.Parameter, value: bool) -> bool:  # noqa: FBT001  click's signature
+    TERMINAL.json_asked = value
+    return value
 
 
 def print_json(document: object) -> None:
     """Print a document with stable key order."""
+    TERMINAL.json_printed = True
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def notice(text: str) -> None:
-    """Print a progress message on standard error."""
-    click.echo(click.style(f"· {foreign(text)}", dim=True), err=True)
+    """Print a message about what is being done on standard error, unless `--quiet` is given."""
+    if TERMINAL.verbosity is Verbosity.QUIET:
+        return
+    if TERMINAL.form is ProgressForm.JSON:
+        say_event("notice", message=text)
+    else:
+        say(click.style(wrapped(f"· {foreign(text)}"), dim=True))
+
+
+def warning(text: str) -> None:
+    """Print a warning on standard error."""
+    if TERMINAL.form is ProgressForm.JSON:
+        say_event("warning", message=text)
+    else:
+        say(f"{click.style('warning:', fg='yellow', bold=True)} {wrapped(foreign(text), 9)}")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, last_optional: bool = False) -> str:

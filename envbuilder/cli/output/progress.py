@@ -1,23 +1,61 @@
-"""Progress of a build: a live step list on a terminal, plain lines in a pipe, everything in a log file."""
+"""Progress of a build: redrawn on a terminal, plain lines or JSON in a pipe, everything in a log file."""
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import Protocol, TextIO, assert_never
 
 import click
 
+from envbuilder.cli.output.streams import foreign
+from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, Verbosity, say, say_event
 from envbuilder.core.units import size
 from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
 from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.oci.transfers import Transfer
 
-_REDRAW = 0.1
-_CLEAR = "\r\x1b[2K"
+_SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_BETWEEN_EVENTS = 0.5
+
+
+class Progress(Protocol):
+    """A form of progress."""
+
+    def __call__(self, event: BuildEvent) -> None:
+        """Show one event."""
+        ...
+
+    def close(self) -> None:
+        """Leave the terminal as a finished command does."""
+        ...
+
+
+@contextmanager
+def shown_progress() -> Iterator[Progress]:
+    """Yield progress in the form that the command line and the settings ask for."""
+    progress = _chosen()
+    try:
+        yield progress
+    finally:
+        progress.close()
+
+
+def _chosen() -> Progress:
+    if TERMINAL.verbosity is Verbosity.QUIET:
+        return NoProgress()
+    if TERMINAL.form is ProgressForm.JSON:
+        return JsonProgress()
+    verbose = TERMINAL.verbosity is Verbosity.VERBOSE
+    if TERMINAL.redraws:
+        # Its import takes a tenth of a second.
+        from envbuilder.cli.output.live_progress import LiveProgress  # noqa: PLC0415
+
+        return LiveProgress(sys.stderr, color=TERMINAL.colorful(sys.stderr), verbose=verbose)
+    return PlainProgress(verbose=verbose)
 
 
 @dataclass
@@ -38,82 +76,131 @@ class BuildLog:
 
     def __call__(self, event: BuildEvent) -> None:
         """Write one event."""
-        line = _plain(event)
+        line = _logged(event)
         if line:
             self.stream.write(f"{self.clock() - self._start:8.1f} {line}\n")
             self.stream.flush()
 
 
-@dataclass
-class PlainProgress:
-    """One line for each step that starts or ends; for pipes and CI."""
-
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
+class NoProgress:
+    """For `--quiet`."""
 
     def __call__(self, event: BuildEvent) -> None:
-        """Show one event."""
-        if isinstance(event, StepFinished):
-            self.stream.write(f"{_mark(event)} {step_title(event.step)} {_duration(event)}\n")
-            self.stream.flush()
-        elif isinstance(event, StepStarted):
-            self.stream.write(f"> {step_title(event.step)}\n")
-            self.stream.flush()
+        """Ignore one event."""
 
     def close(self) -> None:
         """Do nothing."""
 
 
-@dataclass
-class LiveProgress:
-    """Progress on a terminal: finished steps scroll by; the last line shows the running step and its latest output."""
+class Paced:
+    """Lets the transfer of each item pass once in a while, and its end always.
 
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
-    clock: Callable[[], float] = time.monotonic
-    _running: dict[str, float] = field(default_factory=dict)
-    _latest: str = ""
-    _drawn: float = 0.0
+    Args:
+        seconds: Least time between two of them.
+        clock: Returns seconds, monotonic.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._told: dict[str, float] = {}
+        self._ended: set[str] = set()
+
+    def passes(self, event: Transfer) -> bool:
+        """Return True if an event is to be printed."""
+        now = self._clock()
+        ends = 0 < event.total <= event.current
+        if ends or now - self._told.setdefault(event.item, now) >= self._seconds:
+            self._told[event.item] = now
+            news = not ends or event.item not in self._ended
+            self._ended.add(event.item) if ends else self._ended.discard(event.item)
+            return news
+        return False
+
+
+class PlainProgress:
+    """One line for each step that starts or ends, and for long transfers now and then; for pipes and CI.
+
+    Args:
+        verbose: Also print what the steps print.
+        clock: Returns seconds, monotonic.
+    """
+
+    def __init__(self, *, verbose: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        self._verbose = verbose
+        self._paced = Paced(_SECONDS_BETWEEN_LINES, clock)
 
     def __call__(self, event: BuildEvent) -> None:
         """Show one event."""
         match event:
             case StepStarted(step=step):
-                self._running[step] = self.clock()
+                say(f"> {foreign(step_title(step))}")
             case StepFinished():
-                self._running.pop(event.step, None)
-                self._scroll(event)
+                say(finished_line(event))
             case LogLine(text=text):
-                self._latest = text
+                if self._verbose:
+                    say(log_line(text))
             case Transfer():
-                self._latest = _moved(event)
-        self._draw()
+                if self._paced.passes(event):
+                    of = f" of {size(event.total)}" if event.total else ""
+                    say(f"  {foreign(event.item)} {size(event.current)}{of}")
+            case _:
+                assert_never(event)
 
     def close(self) -> None:
-        """Remove the live line."""
-        self.stream.write(_CLEAR)
-        self.stream.flush()
-
-    def _scroll(self, event: StepFinished) -> None:
-        colour = "red" if event.error else "cyan" if event.cached else "green"
-        line = (
-            f"{click.style(_mark(event), fg=colour)} {step_title(event.step)} {click.style(_duration(event), dim=True)}"
-        )
-        self.stream.write(f"{_CLEAR}{line}\n")
-        self._latest = ""
-
-    def _draw(self) -> None:
-        now = self.clock()
-        if now - self._drawn < _REDRAW or not self._running:
-            return
-        self._drawn = now
-        step, since = next(iter(self._running.items()))
-        more = f" +{len(self._running) - 1}" if len(self._running) > 1 else ""
-        head = f"  {step_title(step)}{more} {now - since:.0f}s "
-        room = max(shutil.get_terminal_size().columns - len(head) - 2, 0)
-        self.stream.write(f"{_CLEAR}{head}{click.style(self._latest.strip()[:room], dim=True)}")
-        self.stream.flush()
+        """Do nothing."""
 
 
-def _plain(event: BuildEvent) -> str:
+class JsonProgress:
+    """One JSON object on each line, for programs.
+
+    Args:
+        clock: Returns seconds, monotonic.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._paced = Paced(_SECONDS_BETWEEN_EVENTS, clock)
+
+    def __call__(self, event: BuildEvent) -> None:
+        """Print one event."""
+        match event:
+            case StepStarted(step=step):
+                say_event("step-started", step=step, title=step_title(step))
+            case StepFinished(step=step, seconds=seconds, cached=cached, error=error):
+                taken = round(seconds, 3)
+                say_event(
+                    "step-finished",
+                    step=step,
+                    title=step_title(step),
+                    seconds=taken,
+                    cached=cached,
+                    error=error or None,
+                )
+            case LogLine(step=step, text=text):
+                say_event("log", step=step, text=text)
+            case Transfer(item=item, current=current, total=total):
+                if self._paced.passes(event):
+                    say_event("transfer", item=item, bytes=current, total=total or None)
+            case _:
+                assert_never(event)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def finished_line(event: StepFinished) -> str:
+    """Return a finished step as one line: green if it was done, cyan if it was cached, red if it failed."""
+    colour = "red" if event.error else "cyan" if event.cached else "green"
+    title, taken = foreign(step_title(event.step)), click.style(_duration(event), dim=True)
+    return f"{click.style(_mark(event), fg=colour)} {title} {taken}"
+
+
+def log_line(text: str) -> str:
+    """Return a line that a step printed, for `--verbose`."""
+    return click.style(f"  {foreign(text)}", dim=True)
+
+
+def _logged(event: BuildEvent) -> str:
     match event:
         case StepStarted(step=step):
             return f"> {step}"
@@ -132,8 +219,3 @@ def _mark(event: StepFinished) -> str:
 
 def _duration(event: StepFinished) -> str:
     return "cached" if event.cached else f"{event.seconds:.1f}s"
-
-
-def _moved(event: Transfer) -> str:
-    of = f" of {size(event.total)}" if event.total else ""
-    return f"{event.item} {size(event.current)}{of}"

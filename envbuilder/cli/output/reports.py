@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import grouped
-from envbuilder.cli.output.printing import print_json, table
+from envbuilder.cli.output.printing import json_option, print_json, table
+from envbuilder.cli.output.terminal import TERMINAL
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.diagnostics.checks.results import NotProven, Report
@@ -60,7 +60,7 @@ report_options = grouped(
         multiple=True,
         help="Also write the report to a file: .html, .json, .md, .txt or .xml (JUnit). Repeatable.",
     ),
-    click.option("--json", "as_json", is_flag=True, help="Same as --format json."),
+    json_option,
     click.option(
         "--junit", "junit_file", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to a file too."
     ),
@@ -121,7 +121,7 @@ def _print_all(reports: Sequence[Report], form: str) -> None:
 
 def _shown(report: Report, form: str) -> str:
     """Return a report in a format, for standard output; text has colours on a terminal."""
-    return text_report(report, color=_colorful()) if form == "text" else format_named(form)(report)
+    return text_report(report, color=TERMINAL.colorful(sys.stdout)) if form == "text" else format_named(form)(report)
 
 
 def _row(report: Report) -> tuple[str, ...]:
@@ -131,11 +131,6 @@ def _row(report: Report) -> tuple[str, ...]:
     more = f" +{len(failed) - _FIRST}" if len(failed) > _FIRST else ""
     result = "passed" if report.passed else "FAILED"
     return (report.subject, result, str(len(failed)), str(len(unproven)), f"{first}{more}" or "-")
-
-
-def _colorful() -> bool:
-    """Return True for a terminal unless NO_COLOR is set (https://no-color.org)."""
-    return sys.stdout.isatty() and not command_settings().environ.get("NO_COLOR")
 
 
 def _encoded(text: str) -> bytes:

@@ -8,6 +8,7 @@ from envbuilder.catalog.cuda import CudaNeed
 from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Environment, OtherRelease
 from envbuilder.catalog.sources import Advisory
 from envbuilder.cli.output.buildable import buildable_document
+from envbuilder.cli.output.catalogs import catalog_document
 
 
 def document(catalog: Catalog, row: Environment, available: Inventory) -> dict[str, object]:
@@ -15,6 +16,7 @@ def document(catalog: Catalog, row: Environment, available: Inventory) -> dict[s
     return {
         "id": row.id,
         "summary": row.summary,
+        "catalog": catalog_document(catalog, row),
         "tensorflow": {
             "package": row.framework.package,
             "version": str(row.framework.version),

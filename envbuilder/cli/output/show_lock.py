@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from envbuilder.cli.output.printing import heading
+from envbuilder.core import structure
 from envbuilder.core.memory_policy import HOOK, VARIABLE
 from envbuilder.lock.lock import Lock, PackageGroup
 
@@ -17,6 +18,9 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
     return {
         "lock": str(path),
         "environment": lock.environment,
+        "catalog": {"name": lock.catalog.name, "commit": lock.catalog.commit or None, "digest": lock.catalog.digest}
+        if lock.catalog
+        else None,
         "tensorflow": {"package": lock.framework, "version": lock.framework_version},
         "base": {"id": lock.base.id, "image": lock.base.image, "digest": lock.base.digest},
         "python": {"version": str(lock.python.version), "provider": lock.python.provider.value},
@@ -25,6 +29,7 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
             "version": str(cuda.cuda),
             "cudnn": str(cuda.cudnn),
             "driver": str(cuda.driver),
+            "require": cuda.require,
         }
         if cuda
         else None,
@@ -39,6 +44,7 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
         "os_packages": [f"{pin.name}={pin.version}" for pin in lock.os_packages],
         "files": [file.path for file in lock.files],
         "env": dict(lock.env),
+        "settings": structure.dump(lock.settings),
         "deviations": list(lock.differences),
         "refused": list(lock.refused),
         "created": _moment(lock),
@@ -57,6 +63,7 @@ def lines(path: Path, lock: Lock) -> Iterator[str]:
         ("Not pinned, so it cannot be built", [f"  {ingredient}" for ingredient in lock.unpinned]),
         ("Own files", [f"  {file.path}  {file.size} bytes" for file in lock.files]),
         ("Environment variables", [f"  {name}={value}" for name, value in lock.env]),
+        ("Containers", [f"  {field}: {value}" for field, value in lock.settings.described()]),
         ("Deviations", [f"  {text}" for text in lock.differences]),
         ("Bases that could not be had", [f"  {name}" for name in lock.refused]),
     ):
@@ -76,12 +83,15 @@ def meaning(lock: Lock) -> str:
 
 
 def _image_lines(lock: Lock) -> Iterator[str]:
-    yield f"  {lock.framework}=={lock.framework_version} of {lock.environment}"
+    catalog = f" (catalog {lock.catalog})" if lock.catalog else ""
+    yield f"  {lock.framework}=={lock.framework_version} of {lock.environment}{catalog}"
     yield f"  base {lock.base.id}: {lock.base.image or lock.base.digest}"
     yield f"  Python {lock.python.version} from {lock.python.provider.value}"
     if lock.cuda:
         cuda = lock.cuda
         yield f"  CUDA {cuda.cuda}, cuDNN {cuda.cudnn} from {cuda.provider.value}; driver {cuda.driver} or later"
+        if cuda.require:
+            yield f"  NVIDIA's container runtime starts it only on: {' or '.join(cuda.require.split(' '))}"
         for pin in cuda.archives:
             yield f"  {', '.join(library.soname for library in pin.libraries)} out of {pin.id} of {pin.publisher}"
     yield f"  runs as {lock.user.name} ({lock.user.uid}:{lock.user.gid}); dated {_moment(lock)}"

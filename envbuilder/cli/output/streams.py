@@ -8,9 +8,10 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
-_OWN = r"\x1b\[(?:0|1|2|3[0-7]|9[0-7])(?:;(?:0|1|2|3[0-7]|9[0-7])){0,2}m|\r\x1b\[2K"
-"""Our own control sequences: colours, and the redrawn line of a running build."""
+_OWN = r"\x1b\[(?:0|1|2|3[0-7]|9[0-7])(?:;(?:0|1|2|3[0-7]|9[0-7])){0,2}m"
+"""Our own control sequences: colours."""
 
 _CONTROL = re.compile(
     rf"({_OWN})|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -52,6 +53,38 @@ class VisibleText(io.TextIOWrapper):
         """Write `visible` text."""
         super().write(visible(text))
         return len(text)
+
+    def write_unescaped(self, text: str) -> int:
+        """Write text whose control characters are ours."""
+        return super().write(text)
+
+
+class _Unescaped(io.TextIOBase):
+    """A stream for a library that draws: its control sequences take effect, and foreign text is escaped before."""
+
+    def __init__(self, stream: VisibleText) -> None:
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # io.TextIOBase has an attribute
+        return self._stream.encoding
+
+    def write(self, text: str, /) -> int:
+        return self._stream.write_unescaped(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+
+def unescaped(stream: TextIO) -> TextIO:
+    """Return a stream for a library that draws on this one."""
+    return _Unescaped(stream) if isinstance(stream, VisibleText) else stream  # type: ignore[return-value]
 
 
 @contextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from envbuilder.cli.output.progress import BuildLog, LiveProgress, PlainProgress
+from envbuilder.cli.output.progress import BuildLog, shown_progress
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.image.builds import BuildEvent
 from envbuilder.image.container_engine import Listener
@@ -23,8 +22,7 @@ def watched(here: Settings, name: str) -> Iterator[tuple[Listener, Path]]:
     folder.mkdir(parents=True, exist_ok=True)
     stamp = datetime.fromtimestamp(time.time(), tz=UTC).strftime("%Y%m%dT%H%M%SZ")
     path = folder / f"{Path(name).name}-{stamp}.log"
-    show = LiveProgress() if sys.stderr.isatty() else PlainProgress()
-    with path.open("w", encoding="utf-8") as stream:
+    with path.open("w", encoding="utf-8") as stream, shown_progress() as show:
         write = BuildLog(stream)
 
         def listen(event: BuildEvent) -> None:
@@ -36,5 +34,3 @@ def watched(here: Settings, name: str) -> Iterator[tuple[Listener, Path]]:
         except EnvbuilderError as error:
             stream.write(f"error: {error.message}\n")
             raise
-        finally:
-            show.close()

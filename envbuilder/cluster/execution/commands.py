@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ import envbuilder
 from envbuilder.cluster.execution.executor import Done, Failed, Lost, Outcome, WorkItem
 from envbuilder.cluster.execution.packed_files import changed_files, read_files, unpack_files, write_files
 from envbuilder.cluster.execution.process_environment import environment_with, node_name
+from envbuilder.cluster.execution.work_directories import WorkDirectory, remove_abandoned
 from envbuilder.core.json_input import BadJson, load_object
 
 _PROGRAM = "envbuilder.cluster.execution.command_process"
@@ -40,15 +40,16 @@ class CommandProcess:
 
     def __init__(self, item: WorkItem) -> None:
         self._item = item
-        self._folder = tempfile.TemporaryDirectory(prefix="envbuilder-work-", ignore_cleanup_errors=True)
+        remove_abandoned()
+        self._folder = WorkDirectory()
         try:
             self._start()
         except BaseException:
-            self._folder.cleanup()
+            self._folder.remove()
             raise
 
     def _start(self) -> None:
-        root = Path(self._folder.name)
+        root = self._folder.path
         environ = environment_with()
         self._catalog = unpack_files(self._item.catalog) if self._item.catalog else {}
         if self._catalog:
@@ -59,7 +60,13 @@ class CommandProcess:
         self._began = time.monotonic()
         with (root / "stdout").open("xb") as out, (root / "stderr").open("xb") as err:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environ, process_group=0
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environ,
+                process_group=0,
+                pass_fds=(self._folder.descriptor,),
             )
 
     def ended(self) -> bool:
@@ -77,7 +84,7 @@ class CommandProcess:
             self._process.wait(_SECONDS_TO_STOP)
         self._signal(signal.SIGKILL)
         self._process.wait()
-        self._folder.cleanup()
+        self._folder.remove()
 
     def outcome(self) -> Outcome:
         """Return the outcome of a command that has ended."""
@@ -85,8 +92,10 @@ class CommandProcess:
         # Nothing of it may be left, such as a container runtime that has lost its parent.
         self._signal(signal.SIGKILL)
         seconds = time.monotonic() - self._began
-        with self._folder as name:
-            return self._read(Path(name), status, seconds)
+        try:
+            return self._read(self._folder.path, status, seconds)
+        finally:
+            self._folder.remove()
 
     def _read(self, root: Path, status: int, seconds: float) -> Outcome:
         item = self._item

@@ -8,8 +8,9 @@ from envbuilder.catalog.compatibility import judge_stack
 from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.machine import Host
+from envbuilder.catalog.node_requirements import RUNS
 from envbuilder.catalog.verdicts import Compatibility, Fit, Stack, stack_of
-from envbuilder.cluster.node_requirements import RUNS, image_stack
+from envbuilder.cluster.image_stack import image_stack
 from envbuilder.lock.lock import Lock
 
 _ORDER = tuple(Fit)

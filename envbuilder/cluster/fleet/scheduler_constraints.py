@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from envbuilder.catalog.compatibility import judge_stack
 from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.machine import capability_of, model_named
+from envbuilder.catalog.node_requirements import NodeRequirements, describe, node_requirements
 from envbuilder.catalog.verdicts import Stack
 from envbuilder.cluster.fleet.fleet_report import GroupVerdict, ImageVerdicts, NodeFeatureLine, SchedulerConstraint
 from envbuilder.cluster.fleet.node_groups import NodeGroup
 from envbuilder.cluster.fleet.node_names import fold_names
 from envbuilder.cluster.kubernetes.node_affinity import selector_terms
-from envbuilder.cluster.node_requirements import NodeRequirements, describe, node_requirements
 from envbuilder.cluster.slurm.constraints import NodeFeatures, feature_names, slurm_constraint
 from envbuilder.core.errors import UsageError
 

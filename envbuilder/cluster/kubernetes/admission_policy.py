@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.catalog.node_requirements import describe
 from envbuilder.cluster.jobs import ClusterJob, RegistryImage, header_lines
 from envbuilder.cluster.kubernetes.manifests import quoted
 from envbuilder.cluster.kubernetes.node_affinity import DriverLabels, LabelCondition, Term, selector_terms
-from envbuilder.cluster.node_requirements import describe
 from envbuilder.image.dockerfile.build_context import TextFile
 from envbuilder.image.dockerfile.templates import environment
 

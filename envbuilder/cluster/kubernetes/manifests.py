@@ -6,15 +6,17 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.catalog.node_requirements import nvidia_require
 from envbuilder.cluster.jobs import ClusterJob, check_files, header_lines
 from envbuilder.cluster.kubernetes.node_affinity import DriverLabels, selector_terms
-from envbuilder.cluster.node_requirements import NodeRequirements
 from envbuilder.image.dockerfile.build_context import TextFile
 from envbuilder.image.dockerfile.templates import environment
 
 PORT = 2222
 """Port of the workers' gRPC servers; each pod has an address of its own."""
 SHARED_MEMORY = "8Gi"
+_WAIT = 1200
+"""Seconds for all workers to meet: pods are scheduled one after the other, and each node pulls the image."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ def manifests(job: ClusterJob, settings: ClusterSettings, templates: Path) -> tu
     ]
     values = _values(job, settings) | {
         "main": "workers.yaml" if several else "job.yaml",
-        "check": check_files(job.requirements),
+        "check": check_files(job),
     }
     jinja = environment(templates / "cluster" / "kubernetes")
     return tuple(
@@ -72,6 +74,7 @@ def _values(job: ClusterJob, settings: ClusterSettings) -> dict[str, object]:
         "pull_secret": settings.pull_secret,
         "port": PORT,
         "shm": SHARED_MEMORY,
+        "wait": _WAIT,
         "quoted": quoted,
     }
 
@@ -81,33 +84,13 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def nvidia_require(requirements: NodeRequirements) -> str:
-    """Return the value of an `NVIDIA_REQUIRE_…` variable; empty for a CPU environment.
-
-    Alternatives are separated by spaces, conditions of one by commas. It knows no names of GPUs: what holds for single
-    products is left out.
-
-    Source: https://github.com/NVIDIA/nvidia-container-toolkit/tree/main/cmd/nvidia-container-runtime, NVIDIA_REQUIRE_*.
-    """
-    return " ".join(
-        ",".join(
-            (
-                f"arch={capability}",
-                f"driver>={drivers.least}",
-                *((f"driver<{drivers.before}",) if drivers.before else ()),
-            )
-        )
-        for group in requirements.groups
-        if not group.product
-        for drivers in group.drivers
-        for capability in group.capabilities
-    )
-
-
 def _tf_config(job: ClusterJob, manifest: str) -> str:
-    """Return the variables of one worker; Kubernetes expands `$(WORKER_INDEX)`."""
-    pod = f"{job.name}-worker-0" if manifest == "jobset" else job.name
-    addresses = [f"{pod}-{number}.{job.name}:{PORT}" for number in range(job.workers)]
+    """Return the variables of one worker, none if there are no others; Kubernetes expands `$(WORKER_INDEX)`."""
+    if job.workers == 1:
+        return ""
+    service = f"{job.name}-validate" if manifest == "validate" else job.name
+    pod = f"{job.name}-worker-0" if manifest == "jobset" else service
+    addresses = [f"{pod}-{number}.{service}:{PORT}" for number in range(job.workers)]
     config = (
         f'{{"cluster": {{"worker": {json.dumps(addresses)}}}, "task": {{"type": "worker", "index": $(WORKER_INDEX)}}}}'
     )

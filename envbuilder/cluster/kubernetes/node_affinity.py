@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
 
-from envbuilder.cluster.node_requirements import DriverRange, GpuGroup, NodeRequirements
+from envbuilder.catalog.node_requirements import DriverRange, GpuGroup, NodeRequirements
 from envbuilder.core.versions import Release
 
 ARCHITECTURE = "kubernetes.io/arch"

@@ -15,6 +15,10 @@ SHARED_MEMORY = "8g"
 """Limit of /dev/shm, not a reservation: NCCL uses some MiB for each GPU, data loaders a few batches."""
 
 
+_WAIT = 120
+"""Seconds for all workers to meet: `srun` starts them together, and the check of the nodes has copied the image."""
+
+
 class Runtime(StrEnum):
     """Program that starts the image on a node."""
 
@@ -42,17 +46,14 @@ def batch_scripts(job: ClusterJob, runtime: Runtime, constraint: str, templates:
         "container_image": _pyxis_image(job) if runtime is Runtime.PYXIS else "",
         "lines": header_lines(job.requirements),
         "shm": SHARED_MEMORY,
+        "wait": _WAIT,
     }
     jinja = environment(templates / "cluster" / "slurm")
     scripts = [
         TextFile(path=name, text=jinja.get_template(f"{name}.j2").render(values).lstrip(), executable=True)
         for name in _scripts(job)
     ]
-    return tuple(
-        sorted(
-            (*scripts, *launcher(job, runtime, templates), *check_files(job.requirements)), key=lambda each: each.path
-        )
-    )
+    return tuple(sorted((*scripts, *launcher(job, runtime, templates), *check_files(job)), key=lambda each: each.path))
 
 
 def launcher(job: ClusterJob, runtime: Runtime, templates: Path) -> tuple[TextFile, ...]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from envbuilder.cluster.node_requirements import GpuRequirement, NodeRequirements
+from envbuilder.catalog.node_requirements import GpuRequirement, NodeRequirements
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
 

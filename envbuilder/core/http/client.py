@@ -14,6 +14,7 @@ from envbuilder.core.http.limits import SECONDS, Attempt, Pace, Stalled, Toleran
 from envbuilder.core.http.origins import origin
 from envbuilder.core.http.pools import USER_AGENT, opened_pool
 from envbuilder.core.http.proxies import proxy_for
+from envbuilder.core.http.request_log import logged
 from envbuilder.core.http.trust import trust
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Client:
 
         attempt = self._tolerance.attempt(_server_of(url))
         pool = self._pool(url)
-        with _as_os_errors(attempt):
+        with logged(method, url) as answered, _as_os_errors(attempt):
             try:
                 response = pool.request(
                     method,
@@ -144,6 +145,7 @@ class Client:
                 )
             except ValueError:  # a part of the host is too long
                 raise BadAddress from None
+            answered(response.status)
         attempt.moved(length)
         return Response(response, url, attempt, Pace(self._clock))
 

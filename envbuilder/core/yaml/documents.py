@@ -6,14 +6,18 @@ such constructs are refused here, with the line.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import yaml
 
 from envbuilder.core.errors import Fault, InvalidInput
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_RESOLVER = yaml.SafeLoader("")
+_TEXT = "tag:yaml.org,2002:str"
 _SURPRISES = {
     "tag:yaml.org,2002:float": "a number with a fraction",
     "tag:yaml.org,2002:timestamp": "a date by some readers and as text by others",
@@ -92,34 +96,9 @@ def read(text: str, file: str) -> Document:
         problem = f"longer than {_LONGEST} characters"
         raise InvalidInput((Fault(file=file, line=0, field="", problem=problem),))
     try:
-        _refuse_traps(text, file)
-        loader = _LOADER(text)
-        try:
-            root = loader.get_single_node()
-        finally:
-            loader.dispose()
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return _Reader(text, file).document()
+    except (yaml.YAMLError, ValueError) as error:
         raise InvalidInput((_syntax_fault(error, file),)) from error
-    if root is None:
-        return Document(root=Mapping(line=1, entries=()), faults=())
-    faults: list[Fault] = []
-    node = _convert(root, "", file, faults)
-    return Document(root=node, faults=tuple(faults))
-
-
-def _refuse_traps(text: str, file: str) -> None:
-    """Check the events before nodes are built, which recurses (in C, without a limit) and expands aliases."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_LOADER):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        problem = "an alias; write the value again" if isinstance(event, yaml.AliasEvent) else ""
-        problem = f"nested deeper than {_MAX_DEPTH} levels" if depth > _MAX_DEPTH else problem
-        if problem:
-            line = event.start_mark.line + 1 if event.start_mark else 0
-            raise InvalidInput((Fault(file=file, line=line, field="", problem=problem),))
 
 
 def _syntax_fault(error: Exception, file: str) -> Fault:
@@ -128,49 +107,106 @@ def _syntax_fault(error: Exception, file: str) -> Fault:
     return Fault(file=file, line=mark.line + 1 if mark else 0, field="", problem=f"not YAML: {problem}")
 
 
-def _convert(node: yaml.Node, field: str, file: str, faults: list[Fault]) -> Node:
-    line = node.start_mark.line + 1
-    if isinstance(node, yaml.SequenceNode):
-        return Sequence(
-            line=line,
-            items=tuple(_convert(item, f"{field}[{index}]", file, faults) for index, item in enumerate(node.value)),
-        )
-    if isinstance(node, yaml.MappingNode):
-        return Mapping(line=line, entries=tuple(_entries(node, field, file, faults)))
-    return Scalar(line=line, value=_scalar(node, field, file, faults))
+class _Reader:
+    """Makes the nodes of one document in one pass over the events of the parser.
+
+    The composer of PyYAML is not used: it recurses (in C, without a limit) and expands aliases.
+    """
+
+    def __init__(self, text: str, file: str) -> None:
+        self._events: Iterator[Any] = iter(yaml.parse(text, Loader=_LOADER))
+        self._file = file
+        self._faults: list[Fault] = []
+
+    def document(self) -> Document:
+        """Return the only document of the stream."""
+        root: Node = Mapping(line=1, entries=())
+        next(self._events)  # StreamStart
+        if isinstance(next(self._events), yaml.DocumentStartEvent):
+            root = self._node(next(self._events), "", 0)
+            next(self._events)  # DocumentEnd
+            after = next(self._events)
+            if isinstance(after, yaml.DocumentStartEvent):
+                raise self._refusal(after, "not YAML: more than one document")
+        return Document(root=root, faults=tuple(self._faults))
+
+    def _node(self, event: Any, field: str, depth: int) -> Node:  # noqa: ANN401
+        line = _line(event)
+        if isinstance(event, yaml.ScalarEvent):
+            return Scalar(line=line, value=self._scalar(event, field))
+        if isinstance(event, yaml.AliasEvent):
+            raise self._refusal(event, "an alias; write the value again")
+        if depth == _MAX_DEPTH:
+            raise self._refusal(event, f"nested deeper than {_MAX_DEPTH} levels")
+        if isinstance(event, yaml.SequenceStartEvent):
+            return Sequence(line=line, items=tuple(self._items(field, depth + 1)))
+        return Mapping(line=line, entries=tuple(self._entries(field, depth + 1).items()))
+
+    def _items(self, field: str, depth: int) -> Iterator[Node]:
+        index = 0
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            yield self._node(event, f"{field}[{index}]", depth)
+            index += 1
+
+    def _entries(self, field: str, depth: int) -> dict[str, Node]:
+        entries: dict[str, Node] = {}
+        while not isinstance(key := next(self._events), yaml.MappingEndEvent):
+            name = key.value if _is_plain_key(key) else None
+            if name in entries:
+                self._fault(key, _join(field, name), "this key is a duplicate")
+            elif name is None:
+                self._fault(key, field, "a key must be plain text")
+            elif not name.isprintable():
+                self._fault(key, field, "a key must be printable text on one line")
+            else:
+                entries[name] = self._node(next(self._events), _join(field, name), depth)
+                continue
+            # The faults of what stands below it would only follow from this one.
+            known = len(self._faults)
+            if not isinstance(key, yaml.ScalarEvent):
+                self._node(key, field, depth)
+            self._node(next(self._events), field, depth)
+            del self._faults[known:]
+        return entries
+
+    def _scalar(self, event: Any, field: str) -> str | int | bool | None:  # noqa: ANN401
+        text = str(event.value)
+        tag = _tag(event)
+        if tag == "tag:yaml.org,2002:null":
+            return None
+        if tag == "tag:yaml.org,2002:int" and _is_plain_integer(text):
+            return int(text)
+        if tag == "tag:yaml.org,2002:bool" and text in _BOOLEANS:
+            return _BOOLEANS[text]
+        if tag in _SURPRISES:
+            self._fault(event, field, f"{text} would be read as {_SURPRISES[tag]}", f'write "{text}"')
+        return text
+
+    def _fault(self, event: Any, field: str, problem: str, hint: str = "") -> None:  # noqa: ANN401
+        self._faults.append(Fault(file=self._file, line=_line(event), field=field, problem=problem, hint=hint))
+
+    def _refusal(self, event: Any, problem: str) -> InvalidInput:  # noqa: ANN401
+        return InvalidInput((Fault(file=self._file, line=_line(event), field="", problem=problem),))
 
 
-def _entries(node: yaml.MappingNode, field: str, file: str, faults: list[Fault]) -> list[tuple[str, Node]]:
-    entries: dict[str, Node] = {}
-    for key, value in node.value:
-        line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
-            faults.append(Fault(file=file, line=line, field=field, problem="a key must be plain text"))
-            continue
-        name = key.value
-        if not name.isprintable():
-            faults.append(Fault(file=file, line=line, field=field, problem="a key must be printable text on one line"))
-            continue
-        if name in entries:
-            faults.append(Fault(file=file, line=line, field=_join(field, name), problem="this key is a duplicate"))
-            continue
-        entries[name] = _convert(value, _join(field, name), file, faults)
-    return list(entries.items())
+def _line(event: Any) -> int:  # noqa: ANN401  the events of the parser in C have no types
+    return int(event.start_mark.line) + 1
 
 
-def _scalar(node: yaml.Node, field: str, file: str, faults: list[Fault]) -> str | int | bool | None:
-    text = str(node.value)
-    if node.tag == "tag:yaml.org,2002:null":
-        return None
-    if node.tag == "tag:yaml.org,2002:int" and _is_plain_integer(text):
-        return int(text)
-    if node.tag == "tag:yaml.org,2002:bool" and text in _BOOLEANS:
-        return _BOOLEANS[text]
-    if node.tag in _SURPRISES:
-        problem = f"{text} would be read as {_SURPRISES[node.tag]}"
-        line = node.start_mark.line + 1
-        faults.append(Fault(file=file, line=line, field=field, problem=problem, hint=f'write "{text}"'))
-    return text
+def _is_plain_key(event: Any) -> bool:  # noqa: ANN401
+    return isinstance(event, yaml.ScalarEvent) and _tag(event) != "tag:yaml.org,2002:merge"
+
+
+def _tag(event: Any) -> str:  # noqa: ANN401
+    if event.tag in {None, "!"}:
+        return _plain_tag(event.value) if event.implicit[0] else _TEXT
+    return str(event.tag)
+
+
+@lru_cache(maxsize=4096)
+def _plain_tag(text: str) -> str:
+    """Return what YAML takes a text without quotes for."""
+    return str(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)))  # type: ignore[no-untyped-call]
 
 
 def _is_plain_integer(text: str) -> bool:

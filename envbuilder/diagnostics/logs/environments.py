@@ -11,8 +11,8 @@ from envbuilder.catalog.advise.recommend import described, every
 from envbuilder.catalog.buildable import buildable
 from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.machine import HostGpu, model_named
-from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.core.versions import Release, release_of
 from envbuilder.diagnostics.logs.evidence import ExtractedFacts

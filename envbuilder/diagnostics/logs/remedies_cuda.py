@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from envbuilder.catalog.cuda import CudnnRule
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.logs.environments import (
     Offering,

@@ -13,6 +13,7 @@ _MODULES = (
     f"{_PROBE}.machine",
     f"{_PROBE}.children",
     f"{_PACKAGE}.cluster",
+    f"{_PACKAGE}.findings",
     f"{_PACKAGE}.rendezvous",
     f"{_PACKAGE}.together",
     f"{_PACKAGE}.worker",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -14,6 +15,13 @@ from envbuilder.image.base.file_store import FileStore
 
 _GLIBC = re.compile(rb"\0GLIBC_([0-9]+(?:\.[0-9]+)+)(?=\0)")
 """Name of a symbol version in the string table of an ELF file."""
+
+_ELF_64 = b"\x7fELF\x02\x01"
+_ELF_HEADER = struct.Struct("<40xQ10xHH2x")
+"""Offset of the section headers, size of one, and their number."""
+_SECTION = struct.Struct("<4xIQ8xQQ24x")
+"""Type, flags, offset and size of a section."""
+_SHT_STRTAB, _SHF_ALLOC = 3, 2
 
 # Below the home directory, where no variable says otherwise.
 _CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba")
@@ -41,7 +49,7 @@ def is_of_system(program: Path) -> bool:
 def needed_glibc(program: Path) -> Release | None:
     """Return the newest glibc symbol version that an interpreter and its modules name, without running it.
 
-    The string tables are searched instead of parsed: ten times faster than reading all as ELF files.
+    The string tables are searched instead of parsed: `list` looks at hundreds of files.
 
     Returns:
         None if its files name none, as for another C library, or cannot be read.
@@ -50,10 +58,31 @@ def needed_glibc(program: Path) -> Release | None:
     prefix = real.parent.parent
     modules = prefix.glob("lib/python3*/lib-dynload/*.so")
     try:
-        texts = [file.read_bytes() for file in (real, *prefix.glob("lib/libpython3*.so*"), *modules) if file.is_file()]
-    except OSError:
+        texts = [
+            _dynamic_strings(file) for file in (real, *prefix.glob("lib/libpython3*.so*"), *modules) if file.is_file()
+        ]
+    except (OSError, ValueError, OverflowError):  # A damaged file can name an offset beyond all files.
         return None
     return max((Release(found.decode()) for text in texts for found in _GLIBC.findall(text)), default=None)
+
+
+def _dynamic_strings(file: Path) -> bytes:
+    """Return the string tables that the dynamic linker reads; all of a file that has none, or is no 64-bit ELF file."""
+    with file.open("rb") as stream:
+        header = stream.read(_ELF_HEADER.size)
+        if len(header) == _ELF_HEADER.size and header.startswith(_ELF_64):
+            start, size, count = _ELF_HEADER.unpack(header)
+            stream.seek(start)
+            sections = stream.read(size * count) if size == _SECTION.size else b""
+            tables: list[bytes] = []
+            for kind, flags, offset, length in _SECTION.iter_unpack(sections[: len(sections) // size * size]):
+                if kind == _SHT_STRTAB and flags & _SHF_ALLOC:
+                    stream.seek(offset)
+                    tables.append(stream.read(length))
+            if tables:
+                return b"".join(tables)
+        stream.seek(0)
+        return stream.read()
 
 
 def _roots(series: str, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:

@@ -10,14 +10,15 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from envbuilder.core import image_layout
+from envbuilder.lock.container_settings import duration_text, words_text
 
 
 @cache
 def environment(folder: Path) -> Environment:
     """Return the environment for the templates in a directory, with each template compiled once.
 
-    Filters: `sh` quotes for a shell word, `double` for a double-quoted Dockerfile value, `text` for YAML; `plain`
-    refuses everything that is not safe on a comment line.
+    Filters: `sh` quotes for a shell word, `double` for a double-quoted Dockerfile value, `words` for the command of a
+    Dockerfile instruction, `text` for YAML; `plain` refuses everything that is not safe on a comment line.
 
     Values: `paths`, `home(account)` and `site_packages(series)` return paths in an image, absolute.
     """
@@ -32,9 +33,11 @@ def environment(folder: Path) -> Environment:
     made.globals["paths"] = {name.lower(): f"/{path}" for name, path in vars(image_layout).items() if name.isupper()}
     made.globals["home"] = lambda account: f"/{image_layout.home(account)}"
     made.globals["site_packages"] = lambda series: f"/{image_layout.site_packages(series)}"
+    made.filters["duration"] = duration_text
     made.filters["sh"] = shell_word
     made.filters["double"] = double_quoted
     made.filters["text"] = yaml_text
+    made.filters["words"] = json_words
     made.filters["plain"] = one_line
     return made
 
@@ -62,6 +65,11 @@ def double_quoted(value: object) -> str:
     for character in ("\\", '"', "$"):
         text = text.replace(character, f"\\{character}")
     return f'"{text}"'
+
+
+def json_words(value: tuple[str, ...]) -> str:
+    """Return the JSON form of a command in a Dockerfile instruction, which no shell reads."""
+    return one_line(words_text(value))
 
 
 def yaml_text(value: object) -> str:

@@ -15,9 +15,13 @@ from envbuilder.lock.lock import Lock
 def compose(lock: Lock, image: ImageRef) -> str:
     """Return a file of Docker Compose with one service; it gets all GPUs if the environment uses GPUs.
 
+    Ports of the image are published under the same numbers. Everything else is in the image itself.
+
     Source: https://docs.docker.com/compose/how-tos/gpu-support/ (read 2026-11-23).
     """
     service: dict[str, Plain] = {"image": str(image), "init": True, "volumes": [f".:/{WORKSPACE}"]}
+    if lock.settings.ports:
+        service["ports"] = [f"{port.partition('/')[0]}:{port.removesuffix('/tcp')}" for port in lock.settings.ports]
     if lock.cuda:
         device: dict[str, Plain] = {"driver": "nvidia", "count": "all", "capabilities": ["gpu"]}
         service["deploy"] = {"resources": {"reservations": {"devices": [device]}}}
@@ -45,8 +49,10 @@ def devcontainer(lock: Lock, image: ImageRef, profiles: Sequence[Profile]) -> st
         "remoteUser": lock.user.name,
         "customizations": {"vscode": {"settings": settings} | ({"extensions": extensions} if extensions else {})},
     }
+    of_settings = [int(port.removesuffix("/tcp")) for port in lock.settings.ports if port.endswith("/tcp")]
+    if ports := list(dict.fromkeys((*of_settings, *(profile.port for profile in added)))):
+        document["forwardPorts"] = ports
     if added:
-        document["forwardPorts"] = [profile.port for profile in added]
         document["portsAttributes"] = {str(profile.port): {"label": profile.id} for profile in added}
     if lock.cuda:
         document["hostRequirements"] = {"gpu": True}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from envbuilder.core.image_layout import WORKSPACE
 from envbuilder.image.plan.plan import Plan
+from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.oci.documents import entry, json_document, layer_entry
 from envbuilder.oci.images import (
     CONFIG_TYPE,
@@ -66,11 +66,12 @@ def _config(
     settings: dict[str, object] = {name: inherited[name] for name in _INHERITED if inherited.get(name)}
     settings |= {
         "Env": _environment(inherited.get("Env"), plan.env),
-        "Cmd": ["python"],
-        "WorkingDir": f"/{WORKSPACE}",
+        "WorkingDir": plan.settings.workdir,
         "User": f"{user.uid}:{user.gid}",
         "Labels": {**_labels(inherited.get("Labels")), **dict(plan.labels)},
     }
+    settings |= _of_containers(plan.settings, _mapping(inherited.get("ExposedPorts")))
+    settings = {name: value for name, value in settings.items() if value}
     return {
         "architecture": "amd64",
         "os": "linux",
@@ -82,6 +83,33 @@ def _config(
             for layer in layers
         ],
     }
+
+
+def _of_containers(own: ContainerSettings, ports: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings of containers that replace those of the base; an empty list removes that of the base.
+
+    Args:
+        own: The settings.
+        ports: Ports of the base, which are kept.
+
+    Source: https://github.com/opencontainers/image-spec/blob/v1.1.0/config.md, and for the health check, which that
+    specification reserves, https://github.com/moby/docker-image-spec/blob/v1.3.1/specs-go/v1/image.go.
+    """
+    found: dict[str, object] = {"Cmd": list(own.command or ())}
+    if own.entrypoint is not None:
+        found["Entrypoint"] = list(own.entrypoint)
+    if own.ports:
+        found["ExposedPorts"] = {**ports, **{port: {} for port in own.ports}}
+    if (check := own.healthcheck) is not None:
+        nanoseconds = 10**9
+        found["Healthcheck"] = {
+            "Test": ["CMD", *check.command],
+            "Interval": check.interval * nanoseconds,
+            "Timeout": check.timeout * nanoseconds,
+            "StartPeriod": check.start_period * nanoseconds,
+            "Retries": check.retries,
+        }
+    return found
 
 
 def _environment(inherited: object, own: Sequence[tuple[str, str]]) -> list[str]:

@@ -16,7 +16,7 @@ from typing import IO
 from envbuilder.core.archives.confined_writer import Below
 from envbuilder.core.archives.member_names import link_below
 from envbuilder.core.cache_directories import remove
-from envbuilder.core.errors import ToolFailed
+from envbuilder.core.errors import ToolFailed, VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.core.image_layout import LIBRARIES, PYTHON
 from envbuilder.core.tree_manifests import holds, write_manifest
@@ -154,6 +154,7 @@ def unpacked(members: Iterable[Member], store: Store, key: str) -> Path:
     Raises:
         BadArchive: A member would be outside, or below a link.
         DiskFull: There is no room.
+        VerificationFailed: A file is shorter than its member states.
     """
     name = key.removeprefix("sha256:")
     target = store.folder / "targets" / name
@@ -206,7 +207,12 @@ def _copy(member: Member, below: Below) -> None:
     mode = 0o755 if member.mode & 0o111 else 0o644
     with member.open() as source, below.file(member.path, mode=mode) as copy:
         left = member.size
-        while left and (piece := source.read(min(left, CHUNK))):
+        while left:
+            piece = source.read(min(left, CHUNK))
+            if not piece:
+                raise VerificationFailed(
+                    f"{member.path} became shorter while it was unpacked", hint="run the command again"
+                )
             left -= len(piece)
             copy.write(piece)
 

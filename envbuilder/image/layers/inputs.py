@@ -91,6 +91,7 @@ class Ingredients:
     sandbox: Callable[[], Sandbox]
     python_key: str
     _wheels: dict[str, Wheel] = field(default_factory=dict)
+    _archive: tuple[Entry, ...] | None = None
     _python: TargetPython | None = None
     _deflate: Deflate | None = None
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
@@ -137,12 +138,15 @@ class Ingredients:
                 self._deflate = original(self.base.members)
             return self._deflate
 
-    def archive_entries(self) -> list[Entry]:
+    def archive_entries(self) -> tuple[Entry, ...]:
         """Return the interpreter's files at their paths in the image; empty if it is part of the base."""
         if not self.has_archive:
-            return []
+            return ()
         with self._only_one("archive"):
-            return list(archive_entries(self.archive(), self.work))
+            # Once: entries read the unpacked tar later, when another thread would be writing it again.
+            if self._archive is None:
+                self._archive = tuple(archive_entries(self.archive(), self.work))
+            return self._archive
 
     def python(self) -> TargetPython:
         """Return the interpreter of the image, ready to run on this machine."""

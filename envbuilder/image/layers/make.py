@@ -30,7 +30,7 @@ from envbuilder.image.plan.layers import WORTH_COMPILING
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
-from envbuilder.oci.tar.members import Kind
+from envbuilder.oci.tar.members import EPOCH, Kind, Member
 
 _PREFETCHED = (LayerKind.INTERPRETER, LayerKind.BYTECODE)
 """Layers of many small files of which a program reads most before it begins its work. A request for each takes longer
@@ -234,8 +234,10 @@ def _files(task: LayerTask) -> LayerRecord:
     """Return the own files; directories of the base and of the user stay as they are."""
     own = task.ingredients
     files = {entry.path: entry for entry in map(own.file, task.layer.files)}
-    above = {path for entry in files.values() for path in parents(entry.path)}
+    made = task.layer.folder.lstrip("/")
+    above = {made, *parents(made), *(path for entry in files.values() for path in parents(entry.path))}
     below = [*(Entry(member=member) for member in own.base.members()), *account_entries(own.lock.user, b"", b"")]
+    below += _made_folder(task, below)
     for entry in below:
         folders = (entry.path, *parents(entry.path)) if entry.member.kind is Kind.FOLDER else parents(entry.path)
         if taken := files.keys() & set(folders):
@@ -245,6 +247,25 @@ def _files(task: LayerTask) -> LayerRecord:
             )
     kept = (entry for entry in below if entry.path in above)
     return task.write([*kept, *files.values()], Packing.COMPRESSED)
+
+
+def _made_folder(task: LayerTask, below: Iterable[Entry]) -> list[Entry]:
+    """Return the directory of a layer, which belongs to the user; empty if it is in the image already.
+
+    Raises:
+        VerificationFailed: It is a file of the image, or below one.
+    """
+    path, user = task.layer.folder.lstrip("/"), task.ingredients.lock.user
+    kinds = {entry.path: entry.member.kind for entry in below}
+    for place in (path, *parents(path)):
+        if kinds.get(place, Kind.FOLDER) is not Kind.FOLDER:
+            raise VerificationFailed(
+                f"/{place} in the base is not a directory, so that {task.layer.folder} cannot be the working directory",
+                hint="choose another `workdir:` in envbuilder.yaml, then run `envbuilder lock`",
+            )
+    if not path or path in kinds or any(place.startswith(f"{path}/") for place in kinds):
+        return []
+    return [Entry(member=Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=EPOCH, uid=user.uid, gid=user.gid))]
 
 
 def _image(task: LayerTask) -> LayerRecord:

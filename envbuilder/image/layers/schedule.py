@@ -116,6 +116,7 @@ class Fetching:
     _progress: dict[str, int] = field(default_factory=dict)
     _step: str = ""
     _began: float = 0.0
+    _ending: threading.Lock = field(default_factory=threading.Lock)
 
     def order(self, missing: Iterable[PackagePin], archives: Iterable[ArchivePin], drafts: Sequence[Draft]) -> None:
         """Start to download files and vendor archives; they belong to the locks of the drafts."""
@@ -131,6 +132,18 @@ class Fetching:
             self._futures[archive.sha256] = pool.submit(self._fetch_archive, archive, total)
         for file in self._places(list(pins.values()), drafts):
             self._futures[file.sha256] = pool.submit(self._fetch, file, total)
+        files = tuple(self._futures.values())
+        for future in files:
+            future.add_done_callback(lambda _: self._finish_if_there(files))
+
+    def _finish_if_there(self, files: Sequence[Future[None]]) -> None:
+        """End the step with its last file: layers may be made for minutes after it."""
+        with self._ending:
+            if self._step and all(
+                future.done() and not future.cancelled() and not future.exception() for future in files
+            ):
+                self.journal.finish(self._step, self._began)
+                self._step = ""
 
     def pull(self, draft: Draft, layer_format: LayerFormat) -> None:
         """Fetch the known layers of an image that are missing from the store, as far as the cache has them."""
@@ -158,8 +171,8 @@ class Fetching:
         """Wait until everything is there."""
         for future in self._futures.values():
             future.result()
-        if self._step:
-            self.journal.finish(self._step, self._began)
+        # Callbacks run after the results are there.
+        self._finish_if_there(())
 
     def _connections(self) -> ThreadPoolExecutor:
         if self._pool is None:

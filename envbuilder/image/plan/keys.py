@@ -110,7 +110,8 @@ def _own_files(plan: Plan, layer: Layer) -> dict[str, object]:
     """Return the inputs of own files: directories above them keep the properties of the base and the user."""
     user = plan.lock.user
     files = [[each.path, each.sha256, each.executable] for each in layer.files]
-    return _os(plan.lock) | {"files": files, "user": [user.name, user.uid, user.gid]}
+    made = {"folder": layer.folder} if layer.folder else {}
+    return _os(plan.lock) | {"files": files, "user": [user.name, user.uid, user.gid]} | made
 
 
 _INPUTS: dict[LayerKind, Callable[[Plan, Layer], dict[str, object]]] = {

@@ -6,14 +6,16 @@ Rarely changed layers are lowest: a change of one own package affects the last l
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from itertools import accumulate
 
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.environments import BaseKind, PythonProvider
-from envbuilder.core.image_layout import VENV
+from envbuilder.core.image_layout import VENV, WORKSPACE, home
 from envbuilder.core.memory_policy import GROWTH, HOOK, VARIABLE
 from envbuilder.core.references import ImageRef
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
+from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 
 LABEL_BASE = "io.envbuilder.base"
@@ -21,6 +23,9 @@ LABEL_ENVIRONMENT = "io.envbuilder.environment"
 LABEL_LOCK = "io.envbuilder.lock"
 LABEL_MEMORY = "io.envbuilder.memory"
 LABEL_SOURCES = "io.envbuilder.sources"
+
+REQUIREMENT = "NVIDIA_REQUIRE_ENVBUILDER"
+"""Variable of NVIDIA's container runtime with the nodes that may start an image; cluster manifests set the same one."""
 
 HEAVY = 4 << 20
 """Size from which a distribution has a layer of its own, so that a change of another one does not affect it."""
@@ -115,7 +120,13 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
         *_bytecode(lock, heavy, tuple(small)),
         *_added(lock, LayerKind.PROFILE, heavy, f"tools of {' and '.join(lock.profiles)}"),
         *_added(lock, LayerKind.OWN, heavy, "own packages"),
-        Layer(kind=LayerKind.FILES, id="files", title="own files", files=lock.files),
+        Layer(
+            kind=LayerKind.FILES,
+            id="files",
+            title="own files" if lock.files else "the working directory",
+            files=lock.files,
+            folder=_made_folder(lock),
+        ),
         Layer(kind=LayerKind.IMAGE, id="image", title="the lock and the probe"),
     )
     return Plan(
@@ -125,6 +136,7 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
         build_tools=lock.group(PackageGroup.BUILD),
         env=_env(lock),
         labels=_labels(lock, digest),
+        settings=_settings(lock),
     )
 
 
@@ -200,7 +212,7 @@ def _is_needed(layer: Layer, lock: Lock) -> bool:
         case LayerKind.SYSTEM:
             return bool(layer.os_packages)
         case LayerKind.FILES:
-            return bool(layer.files)
+            return bool(layer.files or layer.folder)
         case LayerKind.PACKAGES | LayerKind.PROFILE | LayerKind.OWN:
             return bool(layer.packages)
         case _:
@@ -220,12 +232,32 @@ def _env(lock: Lock) -> tuple[tuple[str, str], ...]:
     }
     if lock.cuda is not None:
         env |= {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility", "NVIDIA_VISIBLE_DEVICES": "all"}
+        env |= {REQUIREMENT: lock.cuda.require} if lock.cuda.require else {}
     if lock.tool(HOOK) and not lock.memory.is_default:
         env[VARIABLE] = str(lock.memory)
     elif lock.memory == GROWTH:
         # A lock from before there was a hook.
         env["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
     return tuple(sorted({**env, **dict(lock.env)}.items()))
+
+
+def _made_folder(lock: Lock) -> str:
+    """Return the working directory that a layer has to make; empty for one that every image of the user has."""
+    workdir = lock.settings.workdir
+    return "" if workdir in {f"/{WORKSPACE}", f"/{home(lock.user.name)}"} else workdir
+
+
+def _settings(lock: Lock) -> ContainerSettings:
+    """Return the settings of containers with the defaults of this image.
+
+    As in a Dockerfile, an own entry point removes the default command, which would be its argument.
+    """
+    own = lock.settings
+    return replace(
+        own,
+        command=own.command if own.command is not None else () if own.entrypoint else ("python",),
+        workdir=own.workdir or f"/{WORKSPACE}",
+    )
 
 
 def _labels(lock: Lock, digest: str) -> tuple[tuple[str, str], ...]:
@@ -245,4 +277,4 @@ def _labels(lock: Lock, digest: str) -> tuple[tuple[str, str], ...]:
         labels["org.opencontainers.image.base.name"] = str(ImageRef.parse(lock.base.image).with_registry())
         if lock.base.digest:
             labels["org.opencontainers.image.base.digest"] = lock.base.digest
-    return tuple(sorted(labels.items()))
+    return tuple(sorted({**labels, **dict(lock.settings.labels)}.items()))

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
+from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.lock import Lock, OsPackagePin, PackagePin
 from envbuilder.lock.spec_values import OwnFile
 
@@ -49,6 +50,7 @@ class Layer:
         os_packages: OS packages, sorted by name.
         links: Second names for CUDA libraries.
         files: Own files, sorted by path.
+        folder: Absolute path of a directory of the user, made if the image has none there; empty for none.
         archives: Vendor archives: one for a layer of libraries, none for any other.
         compiled: Python distributions of lower layers whose bytecode this layer holds, in the order of their layers.
     """
@@ -60,6 +62,7 @@ class Layer:
     os_packages: tuple[OsPackagePin, ...] = ()
     links: tuple[LibraryLink, ...] = ()
     files: tuple[OwnFile, ...] = ()
+    folder: str = ""
     archives: tuple[ArchivePin, ...] = ()
     compiled: tuple[PackagePin, ...] = ()
 
@@ -85,6 +88,7 @@ class Plan:
         build_tools: Build tools of source distributions; in no layer.
         env: Environment variables of the image, sorted by name.
         labels: Labels of the image, sorted by name.
+        settings: Settings of containers; command and working directory are never unset, labels are in `labels`.
     """
 
     lock: Lock
@@ -93,6 +97,7 @@ class Plan:
     build_tools: tuple[PackagePin, ...]
     env: tuple[tuple[str, str], ...]
     labels: tuple[tuple[str, str], ...]
+    settings: ContainerSettings
 
     def of(self, *kinds: LayerKind) -> tuple[Layer, ...]:
         """Return the layers of some kinds, in order."""

@@ -8,7 +8,7 @@ TF_CONFIG, else from the variables of Slurm, for a step that srun started (first
 
 This file stands alone: standard library only until it starts TensorFlow in a child process, and syntax that CPython 2.7
 and 3.5 to 3.13 all run. It is joined from the modules in envbuilder/incontainer/multi_node, and a few of the probe. It
-has no opinion: what the facts of all workers mean is decided by `envbuilder multi-node check`.
+says on standard error what it sees; what the facts of all workers mean is decided by `envbuilder multi-node check`.
 
 1. Before TensorFlow: each worker listens on its own port, resolves the name of each other worker, connects to its port,
    and exchanges who it is. So it sees which name, port, route or version is wrong. The connections stay open: they show
@@ -18,5 +18,5 @@ has no opinion: what the facts of all workers mean is decided by `envbuilder mul
 
 The answer is {"schema": 1, "kind": "multi-node-worker", "seconds": S, "facts": {NAME: FACT}, ...}, where a FACT is
 either {"ok": true, "seconds": S, "value": ...} or {"ok": false, "seconds": S, "error": {"type", "message", "trace"}}.
-Exit status 0 means "I could look", whatever was seen; with --require-result, 1 if TensorFlow gave no result.
+Exit status 0 means "I could look", whatever was seen; with --require-result, 1 if a check fails.
 """

@@ -9,6 +9,7 @@ import sys
 import time
 
 from envbuilder.incontainer.multi_node.cluster import cluster_of
+from envbuilder.incontainer.multi_node.findings import FAILED, findings, lines
 from envbuilder.incontainer.multi_node.rendezvous import Rendezvous, in_background
 from envbuilder.incontainer.multi_node.together import STEPS, part_together
 from envbuilder.incontainer.probe.children import Child
@@ -128,20 +129,6 @@ def facts_of(cluster, wait, limit, grace):
     }
 
 
-def complaints(document):
-    """Return what went wrong as lines for the log of a job."""
-    for peer in document["peers"]:
-        if peer["connected"] is None and peer["error"]:
-            yield "worker {0} at {1}: {2[step]}: {2[type]}: {2[message]}".format(
-                peer["index"], peer["address"], peer["error"]
-            )
-        elif peer["left"] is not None and peer["bye"] != "done":
-            yield "worker {0} at {1} ended after {2} s".format(peer["index"], peer["address"], peer["left"])
-    for name, fact in sorted(document["facts"].items()):
-        if not fact["ok"] and fact["error"]["type"] != "NotReached":
-            yield "{0}: {1[type]}: {2}".format(name, fact["error"], fact["error"]["message"].strip()[:200])
-
-
 def put(document, directory, output):
     """Write the facts to a directory, whole or not at all, or to a descriptor."""
     data = (json.dumps(document, sort_keys=True, allow_nan=False) + "\n").encode("ascii")
@@ -191,7 +178,7 @@ def parse():
     parser.add_argument("--wait", type=float, default=300.0, help="seconds for all to meet (default: %(default)s)")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds for TensorFlow (default: %(default)s)")
     parser.add_argument("--facts", metavar="DIRECTORY", default="", help="default: standard output")
-    parser.add_argument("--require-result", action="store_true", help="exit with 1 if TensorFlow gave no result")
+    parser.add_argument("--require-result", action="store_true", help="exit with 1 if a check fails")
     parser.add_argument("--end-with-input", action="store_true", help="end when standard input ends")
     parser.add_argument("--grace", type=float, default=GRACE, help=argparse.SUPPRESS)
     parser.add_argument("--part", help=argparse.SUPPRESS)
@@ -221,10 +208,12 @@ def main():
         parser.error(str(error))
     meeting, document = facts_of(cluster, options.wait, options.limit, options.grace)
     document.update(schema=SCHEMA, kind=KIND, seconds=round(CLOCK() - started, 3))
-    for line in complaints(document):
-        sys.stderr.write(u"worker {0}: {1}\n".format(document["index"], line))
-    sys.stderr.flush()
     put(document, options.facts, output)
+    # The findings come last: Kubernetes shows the end of the log of a failed pod.
+    for line in lines(document):
+        sys.stderr.write(line + u"\n")
+    sys.stderr.flush()
     has_result = all(fact["ok"] for fact in document["facts"].values())
     meeting.tell({"bye": "done" if has_result else "failed"})
-    os._exit(1 if options.require_result and not has_result else 0)
+    failed = any(outcome == FAILED for outcome, _, _ in findings(document))
+    os._exit(1 if options.require_result and failed else 0)

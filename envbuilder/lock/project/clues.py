@@ -18,13 +18,16 @@ class ClueKind(StrEnum):
     """ClueKind of a statement.
 
     `device` is `gpu` or `cpu`. `api` is a public name of TensorFlow that the code uses, such as `tf.contrib.layers`.
+    `command` and `entrypoint` are words, quoted as for a shell; so is `copy`: path in the project, path in the image.
     """
 
     API = "api"
     COMMAND = "command"
+    COPY = "copy"
     CUDA = "cuda"
     CUDNN = "cudnn"
     DEVICE = "device"
+    ENTRYPOINT = "entrypoint"
     IMPORT = "import"
     KERAS = "keras"
     OS_PACKAGE = "os-package"

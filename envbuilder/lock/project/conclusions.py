@@ -34,8 +34,6 @@ _DISTRIBUTIONS = {
 """Distributions whose modules have another name; those of the metadata of their wheels (2026-11-23)."""
 _FRAMEWORK = frozenset({"tensorflow", "keras"})
 _INSTALLERS = frozenset({"distribute", "pip", "pkg-resources", "poetry", "setuptools", "tox", "virtualenv", "wheel"})
-_UNSURE = "tf.app.flags"
-"""Also in TensorFlow 1.9 to 1.15, where it cannot be read from the files of the wheel (`matrices/api.yaml`)."""
 _TOOLS = (
     *(
         "apt-transport-https",
@@ -77,6 +75,8 @@ class Conclusions:
         packages: Requirements, one for each distribution, in the order of the files.
         os_packages: OS packages.
         variables: Environment variables, as `NAME=VALUE`.
+        container: Command, entry point and working directory, by kind; of the first Dockerfile that has any of them.
+        copies: Files that this Dockerfile copies into the image.
         unused: Clues and lines that are not taken over, with reasons.
     """
 
@@ -87,6 +87,8 @@ class Conclusions:
     packages: tuple[Clue, ...]
     os_packages: tuple[Clue, ...]
     variables: tuple[Clue, ...]
+    container: Mapping[ClueKind, Clue]
+    copies: tuple[Clue, ...]
     unused: tuple[UnusedLine, ...]
 
     def range_of(self, kind: ClueKind) -> str:
@@ -95,6 +97,7 @@ class Conclusions:
         return clue.value if clue else ""
 
 
+_CONTAINER = frozenset({ClueKind.COMMAND, ClueKind.ENTRYPOINT, ClueKind.WORKDIR, ClueKind.COPY})
 _SOFTWARE = (ClueKind.TENSORFLOW, ClueKind.KERAS, ClueKind.PYTHON, ClueKind.CUDA, ClueKind.CUDNN)
 
 
@@ -113,6 +116,7 @@ def conclude(reading: ProjectReading, api: ApiMap) -> Conclusions:
         versions.setdefault(ClueKind.KERAS, replace(keras, kind=ClueKind.KERAS, value=""))
     releases, missing = _releases(linux, api)
     packages = tuple(_packages(linux, reading.files, unused))
+    container = _of_first_dockerfile(linux, unused)
     return Conclusions(
         versions=versions,
         device=_device(linux),
@@ -121,6 +125,8 @@ def conclude(reading: ProjectReading, api: ApiMap) -> Conclusions:
         packages=packages,
         os_packages=tuple(_os_packages(linux, unused)),
         variables=tuple(_variables(linux, unused)),
+        container={clue.kind: clue for clue in container if clue.kind is not ClueKind.COPY},
+        copies=tuple(clue for clue in container if clue.kind is ClueKind.COPY),
         unused=(*unused, *_not_taken_over(reading.clues, linux)),
     )
 
@@ -141,8 +147,15 @@ def _not_taken_over(clues: Iterable[Clue], kept: Iterable[Clue]) -> Iterator[Unu
     for clue in clues:
         if clue not in known:
             yield UnusedLine(line=clue.line, reason="is for other systems or other versions of Python")
-        elif clue.kind in {ClueKind.WORKDIR, ClueKind.COMMAND}:
-            yield UnusedLine(line=clue.line, reason="is an argument of `envbuilder run`")
+
+
+def _of_first_dockerfile(clues: Iterable[Clue], unused: list[UnusedLine]) -> tuple[Clue, ...]:
+    """Return the clues about containers and copied files of the first Dockerfile that has any, in its order."""
+    about = [clue for clue in clues if clue.kind in _CONTAINER]
+    first = about[0].line.file if about else ""
+    others = [clue.line for clue in about if clue.line.file != first]
+    unused += [UnusedLine(line=line, reason=f"the settings are taken from {first}") for line in dict.fromkeys(others)]
+    return tuple(clue for clue in about if clue.line.file == first)
 
 
 def _surest(clues: Iterable[Clue], kind: ClueKind, unused: list[UnusedLine]) -> Clue | None:
@@ -178,7 +191,7 @@ def _releases(clues: Iterable[Clue], api: ApiMap) -> tuple[tuple[Release, ...], 
     """Return the releases with every name of TensorFlow that the code uses, and what each other release lacks."""
     uses: dict[str, Clue] = {}
     for clue in clues:
-        if clue.kind is ClueKind.API and not clue.value.startswith(_UNSURE):
+        if clue.kind is ClueKind.API:
             uses.setdefault(clue.value, clue)
     # A name that no release has is not one of TensorFlow: a misspelling, or an attribute of an object.
     having = {name: found for name in uses if (found := api.having(name))}

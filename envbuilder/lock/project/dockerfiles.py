@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
+from posixpath import join, normpath
 
 from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedLine, requirement_clues
 from envbuilder.lock.project.requirements_files import joined_lines, requirements_readings
@@ -33,15 +35,75 @@ def dockerfile_readings(files: Mapping[str, str], name: str) -> Iterator[Reading
         "FROM": _from,
         "RUN": partial(_run, files),
         "ENV": _env,
-        "WORKDIR": partial(_plain, ClueKind.WORKDIR),
-        "CMD": partial(_plain, ClueKind.COMMAND),
-        "ENTRYPOINT": partial(_plain, ClueKind.COMMAND),
     }
-    for number, text in joined_lines(files[name]):
+    lines = list(joined_lines(files[name]))
+    last = max((number for number, text in lines if text.upper().startswith("FROM ")), default=0)
+    stage = _Stage()
+    for number, text in lines:
         word, _, rest = text.partition(" ")
-        reader = readers.get(word.upper())
-        if reader:
-            yield from reader(rest.strip(), SourceLine(file=name, number=number, text=text))
+        line = SourceLine(file=name, number=number, text=text)
+        if reader := readers.get(word.upper()):
+            yield from reader(rest.strip(), line)
+        elif number > last:
+            yield from stage.read(word.upper(), rest.strip(), line)
+
+
+class _Stage:
+    """The last stage of a Dockerfile, whose working directory is changed line by line."""
+
+    def __init__(self) -> None:
+        self._workdir = "/"
+
+    def read(self, word: str, text: str, line: SourceLine) -> Iterator[Reading]:
+        """Yield what an instruction says about the image; the working directory as an absolute path."""
+        match word:
+            case "WORKDIR":
+                yield from self._move(text, line)
+            case "CMD":
+                yield from _words(ClueKind.COMMAND, text, line)
+            case "ENTRYPOINT":
+                yield from _words(ClueKind.ENTRYPOINT, text, line)
+            case "COPY" | "ADD":
+                yield from self._copy(text, line)
+            case _:
+                return
+
+    def _move(self, text: str, line: SourceLine) -> Iterator[Reading]:
+        if "$" in text:
+            yield UnusedLine(line=line, reason="contains a variable")
+            return
+        self._workdir = normpath(join(self._workdir, text.strip("\"'")))
+        yield _implied(ClueKind.WORKDIR, self._workdir, line)
+
+    def _copy(self, text: str, line: SourceLine) -> Iterator[Reading]:
+        words = _json_words(text) or text.split()
+        options = [word for word in words if word.startswith("--")]
+        *sources, target = [word for word in words if not word.startswith("--")] or [""]
+        if any(option.startswith("--from") for option in options):
+            yield UnusedLine(line=line, reason="copies from another stage or image; an image of envbuilder has one")
+        elif not sources or "$" in text or any("://" in source for source in sources):
+            yield UnusedLine(line=line, reason="does not copy files of the project by their paths")
+        else:
+            # A directory is meant where the target ends with a slash, or several files are copied.
+            into = "/" if target.endswith(("/", ".")) or len(sources) > 1 else ""
+            place = f"{normpath(join(self._workdir, target)).rstrip('/')}{into}"
+            for source in sources:
+                yield _implied(ClueKind.COPY, shlex.join((source, place)), line)
+
+
+def _words(kind: ClueKind, text: str, line: SourceLine) -> Iterator[Reading]:
+    """Yield a command; a line of shell as Docker starts it."""
+    words = _json_words(text)
+    yield _implied(kind, shlex.join(("sh", "-c", text) if words is None else words), line)
+
+
+def _json_words(text: str) -> tuple[str, ...] | None:
+    """Return the words of the JSON form of an instruction; None for its shell form."""
+    try:
+        words = json.loads(text) if text.startswith("[") else None
+    except ValueError:
+        return None
+    return tuple(words) if isinstance(words, list) and all(isinstance(word, str) for word in words) else None
 
 
 def _from(text: str, line: SourceLine) -> Iterator[Reading]:
@@ -154,10 +216,6 @@ def _env(text: str, line: SourceLine) -> Iterator[Reading]:
     for word in words:
         if "$" not in word and "=" in word:
             yield _implied(ClueKind.VARIABLE, word, line)
-
-
-def _plain(kind: ClueKind, text: str, line: SourceLine) -> Iterator[Reading]:
-    yield _implied(kind, text, line)
 
 
 def _implied(kind: ClueKind, value: str, line: SourceLine) -> Clue:

@@ -14,9 +14,10 @@ LARGEST = 8 << 20
 """Bytes of the largest file that is read; notebooks with pictures have several MiB."""
 MOST = 5_000
 """Files that are read at most."""
-_SKIPPED = frozenset(
+SKIPPED = frozenset(
     {"__pycache__", "build", "dist", "env", "node_modules", "site-packages", "third_party", "vendor", "venv"}
 )
+"""Names of directories with builds, virtual environments and copies of other projects."""
 
 
 def project_files(folder: Path) -> Mapping[str, str]:
@@ -42,7 +43,7 @@ def project_files(folder: Path) -> Mapping[str, str]:
 
 def _paths(folder: Path) -> Iterator[str]:
     for directory, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
+        folders[:] = sorted(name for name in folders if name not in SKIPPED and not name.startswith("."))
         below = Path(directory).relative_to(folder)
         for name in sorted(names):
             path = (below / name).as_posix()

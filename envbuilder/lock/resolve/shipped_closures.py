@@ -46,13 +46,15 @@ class ShippedClosures(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosureFolder:
-    """Closures in a directory of matrices.
+    """Closures in directories of matrices.
 
     Attributes:
         folder: Holds `ID.yaml`.
+        preferred: Directories that are read before it, in this order.
     """
 
     folder: Path
+    preferred: tuple[Path, ...] = ()
 
     def find(self, row: str, request: Resolution) -> Closure | None:
         """See `ShippedClosures.find`."""
@@ -65,16 +67,18 @@ class ClosureFolder:
         Raises:
             InvalidInput: The file is invalid.
         """
-        path = self.folder / f"{row}.yaml"
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return ()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInput(
-                (Fault(file=str(path), line=0, field="", problem=f"cannot be read: {error}"),)
-            ) from error
-        return load_closures(text, str(path), row)
+        return tuple(each for folder in (*self.preferred, self.folder) for each in _read(folder, row))
+
+
+def _read(folder: Path, row: str) -> tuple[Closure, ...]:
+    path = folder / f"{row}.yaml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput((Fault(file=str(path), line=0, field="", problem=f"cannot be read: {error}"),)) from error
+    return load_closures(text, str(path), row)
 
 
 def request_digest(request: Resolution) -> str:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.compatibility import judge
-from envbuilder.catalog.cuda import GpuModel
 from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.gpus import GpuModel
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.catalog.verdicts import Compatibility, Fit, Rule
 from envbuilder.core.versions import Release

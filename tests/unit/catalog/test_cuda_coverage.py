@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.catalog.coverage import GpuSupport, Part, architectures, support
+from envbuilder.catalog.coverage import GpuSupport, Part, support
 from envbuilder.catalog.cuda import Coverage, CudaFacts, CudnnNeed, CudnnRule, GpuCode, KernelFamily
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.load.tables import read_cuda
@@ -261,13 +261,13 @@ def test_a_cpu_row_supports_no_gpu() -> None:
 
 
 def test_gpus_of_one_capability_are_one_architecture() -> None:
-    found = architectures(FACTS)
+    found = FACTS.architectures
     capabilities = [each.capability for each in found]
     assert capabilities == sorted(set(capabilities))
     assert [name for each in found for name in each.gpus] == [gpu.name for gpu in FACTS.gpus]
 
 
 def test_gpus_of_one_capability_agree_on_the_releases_of_cuda() -> None:
-    for each in architectures(FACTS):
+    for each in FACTS.architectures:
         models = [gpu for gpu in FACTS.gpus if gpu.capability == each.capability]
         assert {(gpu.generation, gpu.since, gpu.last) for gpu in models} == {(each.generation, each.since, each.last)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.cli.main import entry
+from tests.fakes.documents import refuse_other_documents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,9 @@ class CommandLine:
         monkeypatch.setenv("HOME", str(folder / "home"))
         for name in ("PYENV_ROOT", "UV_PYTHON_INSTALL_DIR", "CONDA_PREFIX", "MAMBA_ROOT_PREFIX", "ASDF_DATA_DIR"):
             monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv("ENVBUILDER_MATRICES", raising=False)
+        monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+        for name in [name for name in os.environ if name.startswith("ENVBUILDER_") and name != "ENVBUILDER_CACHE"]:
+            monkeypatch.delenv(name)
         # Under `python -m pytest` click would call the program by that name.
         monkeypatch.setattr(sys.modules["__main__"], "__package__", "", raising=False)
 
@@ -45,7 +49,12 @@ class CommandLine:
         captured = self._capsys.readouterr()
         status = stop.value.code
         assert isinstance(status, int)
+        refuse_other_documents(arguments, captured.out)
         return Ended(status=status, stdout=captured.out, stderr=captured.err)
+
+    def messages(self) -> str:
+        """Return what was printed on standard error since the last command."""
+        return self._capsys.readouterr().err
 
     def set(self, name: str, value: str) -> None:
         """Set a variable of the environment."""
@@ -54,6 +63,13 @@ class CommandLine:
     def unset(self, name: str) -> None:
         """Remove a variable from the environment."""
         self._monkeypatch.delenv(name, raising=False)
+
+    def configure(self, text: str) -> Path:
+        """Write the configuration file of the user."""
+        file = self.folder / "home" / ".config" / "envbuilder" / "config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
 
     def write(self, name: str, text: str) -> Path:
         """Write a file into the folder."""

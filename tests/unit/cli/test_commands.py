@@ -49,6 +49,6 @@ def test_the_help_lists_every_command_in_its_section(envbuilder: CommandLine) ->
         assert listed == list(members)
 
 
-@pytest.mark.parametrize("gone", ["check", "schema", "audit", "prove", "availability"])
+@pytest.mark.parametrize("gone", ["check", "audit", "prove", "availability"])
 def test_a_command_that_has_another_name_now_is_unknown(envbuilder: CommandLine, gone: str) -> None:
     assert envbuilder(gone).status == 2

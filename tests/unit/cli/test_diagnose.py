@@ -90,5 +90,5 @@ def test_an_empty_log_is_said_to_be_empty(
     assert "the log is empty: some.log" in ended.stderr
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content.encode())))
     ended = envbuilder("diagnose", "-", "--json")
-    assert (ended.status, ended.stdout) == (2, "")
+    assert (ended.status, json.loads(ended.stdout)["error"]["kind"]) == (2, "usage-error")
     assert "2>&1 | envbuilder diagnose -" in ended.stderr

@@ -14,6 +14,7 @@ from envbuilder.catalog.selection import find
 from envbuilder.cli.build import command as build_command
 from envbuilder.cli.fan_out import FanOutCommand, sent_arguments
 from envbuilder.cli.output.fan_out import AuditOutput, BuildOutput, ProofOutput, ReportOutputs, outcome_line
+from envbuilder.cli.validate import command as validate_command
 from envbuilder.cluster.execution.executor import Failed, Lost
 from envbuilder.curation.prove import prove, recorded_proof
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
@@ -29,11 +30,13 @@ ROW = small_row("tf-2.15-cpu")
     ("arguments", "problem"),
     [
         (("build", "tf-2.15-cpu", "--on", "local", "-o", "out.tar"), "--output cannot be combined with --on"),
+        (("build", "tf-2.15-cpu", "--on", "local", "--attestations"), "--attestations cannot be combined with --on"),
         (("build", "tf-2.15-cpu", "--on", "slurm"), "the images would stay on the machines of the cluster"),
         (("build", "tf-2.1[56]-cpu", "--on", "local", "-t", "a:1"), "several images cannot have the same name"),
         (("build", "tf-2.15-cpu", "--on", "nowhere"), "is not local"),
         (("validate", "--on", "local"), "nothing to validate"),
         (("validate", "a", "--on", "local", "--junit", "a.xml"), "--junit cannot be combined with --on"),
+        (("validate", "a", "--on", "local", "--lock", "none.lock"), "lock not found: none.lock"),
         (("validate", "a", "b"), "several images require --on"),
         (("catalog", "audit", "tensorflow==2.15.0", "--on", "local"), "--on requires environments"),
         (("catalog", "prove", "--tier", "archive", "--on", "local"), "--tier archive cannot be combined with --on"),
@@ -65,6 +68,33 @@ def test_the_command_line_is_sent_with_another_name(envbuilder: CommandLine) -> 
             "--",
             "tf-2.15-cpu",
         )
+
+
+def test_places_and_locks_are_sent_as_absolute_paths(envbuilder: CommandLine) -> None:
+    (envbuilder.folder / "own").mkdir()
+    envbuilder.write("own/envbuilder.lock", "")
+    here = envbuilder.folder
+    root = click.Context(click.Group("envbuilder"), info_name="envbuilder")
+    given = ["x.sif", "--on", "local", "--runtime", "apptainer"]
+    with validate_command.make_context("validate", [*given, "--lock", "own"], parent=root):
+        assert sent_arguments(f"{here}/x.sif")[2:4] == ("--runtime=apptainer", f"--lock={here}/own/envbuilder.lock")
+    with validate_command.make_context("validate", [*given, "--lock", "tf-2.15-cpu"], parent=root):
+        assert "--lock=tf-2.15-cpu" in sent_arguments("x")
+    given = ["a", "--on", "local", "--publisher", "nvidia=archives", "--publisher", "*=https://mirror.example/a"]
+    with build_command.make_context("build", given, parent=root):
+        sent = sent_arguments("a")
+    assert sent[2:4] == (f"--publisher=nvidia={here}/archives", "--publisher=*=https://mirror.example/a")
+
+
+def test_a_validation_elsewhere_uses_the_runtime_and_the_lock_of_the_call(envbuilder: CommandLine) -> None:
+    """The command runs in a process of its own, whose error comes back."""
+    envbuilder.write("image.sif", "no image")
+    envbuilder.set("PATH", str(envbuilder.folder / "empty"))
+    ended = envbuilder("validate", "image.sif", "--runtime", "apptainer", "--on", "local", "--json")
+    assert ended.status == 11, ended.stderr
+    [missing] = json.loads(ended.stdout)["missing"]
+    assert missing["name"] == str(envbuilder.folder / "image.sif")
+    assert "apptainer" in missing["reason"]
 
 
 def test_every_option_is_sent_as_it_is_read(envbuilder: CommandLine) -> None:

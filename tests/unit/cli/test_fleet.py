@@ -83,7 +83,7 @@ def test_a_lock_is_judged_by_its_file(envbuilder: CommandLine) -> None:
 
 
 def test_the_schema_is_printed(envbuilder: CommandLine) -> None:
-    printed = json.loads(envbuilder("fleet", "check", "--schema").stdout)
+    printed = json.loads(envbuilder("schema", "fleet", "check").stdout)
     assert printed["title"] == "Report of envbuilder fleet check"
 
 

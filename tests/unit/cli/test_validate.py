@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
 
 
 def test_the_schema_of_a_report_is_printed(envbuilder: CommandLine) -> None:
-    ended = envbuilder("validate", "--schema")
+    ended = envbuilder("schema", "validate")
     assert ended.status == 0
     assert json.loads(ended.stdout)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 

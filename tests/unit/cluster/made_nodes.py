@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from envbuilder.catalog.compatibility import judge_stack
 from envbuilder.catalog.machine import Host, HostGpu
+from envbuilder.catalog.node_requirements import NodeRequirements, node_requirements
 from envbuilder.catalog.verdicts import Fit, Stack, stack_of
-from envbuilder.cluster.node_requirements import NodeRequirements, node_requirements
 from envbuilder.core.versions import Release
 from tests.fakes.catalogs import real_catalog, real_row
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from envbuilder.catalog.node_requirements import document
 from envbuilder.cluster.jobs import (
     FileImage,
     ImageFormat,
@@ -18,8 +19,8 @@ from envbuilder.cluster.jobs import (
     node_check_source,
     write_job_files,
 )
-from envbuilder.cluster.node_requirements import document
 from envbuilder.core.errors import UsageError
+from envbuilder.diagnostics.multi_node.script import worker_source
 from envbuilder.image.dockerfile.build_context import TextFile
 from tests.golden.clusters import REGISTRY as IMAGE
 from tests.golden.clusters import folders, job
@@ -71,12 +72,19 @@ def test_files_are_not_overwritten_without_being_told(tmp_path: Path) -> None:
     assert (tmp_path / "b").stat().st_mode & 0o777 == 0o755
 
 
-def test_a_config_map_holds_the_check_and_its_requirements() -> None:
+def test_a_config_map_holds_the_checks_and_their_requirements() -> None:
     manifest = next(file for file in folders()["clusters/kubernetes"] if file.path == "node-check.yaml")
-    requirements = job("tf-2.15-cuda12.2", IMAGE, 4, 2).requirements
+    several = job("tf-2.15-cuda12.2", IMAGE, 4, 2)
 
     data = yaml.safe_load(manifest.text)["data"]
 
     assert data["node-check.py"] == node_check_source()
-    assert json.loads(data["requirements.json"]) == document(requirements)
-    assert {file.path for file in check_files(requirements)} == set(data)
+    assert data["worker-check.py"] == worker_source().decode()
+    assert json.loads(data["requirements.json"]) == document(several.requirements)
+    assert {file.path for file in check_files(several)} == set(data)
+    # `kubectl apply` keeps a copy in an annotation, and these have at most 256 KiB.
+    assert len(manifest.text) < 1 << 18
+
+
+def test_one_worker_needs_no_check_of_several() -> None:
+    assert {file.path for file in check_files(job("tf-2.15-cpu", IMAGE, 0))} == {"node-check.py", "requirements.json"}

@@ -19,6 +19,7 @@ from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.builds import BuildEvent, StepFinished
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.plan.layers import WORTH_COMPILING
+from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.lock import Lock, PackageGroup, ToolPin
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.spec_values import OwnFile
@@ -171,6 +172,37 @@ def test_own_files_lie_in_a_layer_of_their_own_and_leave_folders_as_they_are(wor
         "workspace/sub": (0, "0o755"),
         "workspace/sub/train.py": (0, "0o644"),
     }
+
+
+def test_a_working_directory_that_the_image_lacks_is_made_and_belongs_to_its_user(world: World) -> None:
+    ports = world.ports("here")
+    content = b"print(1)"
+    file = OwnFile(path="/srv/model/a.py", sha256=ports.store.put(content).removeprefix("sha256:"), size=len(content))
+    lock = replace(world.lock(), files=(file,), settings=ContainerSettings(workdir="/srv/model"))
+    [pin] = [each for each in one(lock, ports).image.layers if each.id == "files"]
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(ports.store.read(pin.blob.digest)))) as archive:
+        found = {member.name: (member.uid, oct(member.mode)) for member in archive}
+    user = world.lock().user.uid
+    assert found == {"srv": (0, "0o755"), "srv/model": (user, "0o755"), "srv/model/a.py": (0, "0o644")}
+
+
+@pytest.mark.parametrize("workdir", ["", "/workspace"])
+def test_a_working_directory_that_every_image_has_takes_no_layer(world: World, workdir: str) -> None:
+    image = one(replace(world.lock(), settings=ContainerSettings(workdir=workdir)), world.ports("here"))
+    assert "files" not in {layer.id for layer in image.image.layers}
+
+
+def test_a_working_directory_of_the_base_keeps_its_owner(world: World) -> None:
+    ports = world.ports("here")
+    image = one(replace(world.lock(), settings=ContainerSettings(workdir="/etc")), ports)
+    [pin] = [each for each in image.image.layers if each.id == "files"]
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(ports.store.read(pin.blob.digest)))) as archive:
+        assert not archive.getnames()
+
+
+def test_a_working_directory_below_a_file_of_the_base_is_refused(world: World) -> None:
+    with pytest.raises(VerificationFailed, match="/etc/passwd in the base is not a directory"):
+        one(replace(world.lock(), settings=ContainerSettings(workdir="/etc/passwd/x")), world.ports("here"))
 
 
 def test_an_own_file_that_is_not_here_says_where_it_could_be(world: World) -> None:

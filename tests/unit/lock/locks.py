@@ -10,6 +10,7 @@ from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvid
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.names import variable_problem
 from envbuilder.core.versions import Release
+from envbuilder.lock.container_settings import ContainerSettings, Healthcheck
 from envbuilder.lock.lock import (
     BasePin,
     CudaPin,
@@ -125,6 +126,7 @@ _CUDA = {
     "cudnn": RELEASES,
     "driver": RELEASES,
     "sonames": st.lists(LIBRARIES, max_size=3).map(tuple),
+    "require": st.sampled_from(["", "arch>=7.5,driver>=525.60.13", "arch>=5.0,arch<7.5,driver<581 arch>=7.5"]),
     "links": st.lists(LINKS, max_size=2).map(tuple),
 }
 CUDAS = st.builds(
@@ -142,6 +144,26 @@ FILES = st.builds(
     executable=st.booleans(),
 )
 TEXTS = st.lists(LINES, max_size=2).map(tuple)
+WORDS = st.lists(LINES.filter(bool), max_size=3).map(tuple)
+SETTINGS = st.builds(
+    ContainerSettings,
+    command=st.none() | WORDS,
+    entrypoint=st.none() | WORDS,
+    ports=st.lists(st.integers(1, 65535).map("{}/tcp".format), max_size=2).map(lambda ports: tuple(sorted(ports))),
+    labels=st.dictionaries(st.from_regex(r"[a-z]{1,3}(\.[a-z]{1,3}){0,2}", fullmatch=True), LINES, max_size=2).map(
+        lambda pairs: tuple(sorted(pairs.items()))
+    ),
+    workdir=st.sampled_from(["", "/srv/model", "/data"]),
+    healthcheck=st.none()
+    | st.builds(
+        Healthcheck,
+        command=WORDS.filter(bool),
+        interval=st.integers(1, 86400),
+        timeout=st.integers(1, 86400),
+        start_period=st.integers(0, 86400),
+        retries=st.integers(1, 9),
+    ),
+)
 LOCKS = st.builds(
     Lock,
     environment=NAMES,
@@ -156,6 +178,7 @@ LOCKS = st.builds(
     os_packages=st.lists(OS_PACKAGES, max_size=2).map(tuple),
     tools=st.lists(TOOLS, max_size=2, unique_by=lambda pin: pin.name).map(tuple),
     env=VARIABLES,
+    settings=SETTINGS,
     user=st.builds(
         User,
         name=st.from_regex(r"[a-z_][a-z0-9_-]{0,8}", fullmatch=True).filter(lambda name: name != "root"),

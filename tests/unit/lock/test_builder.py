@@ -11,8 +11,10 @@ from envbuilder.catalog.environments import CudaProvider, Environment, PythonPro
 from envbuilder.catalog.selection import find
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import parse
+from envbuilder.image.plan.layers import REQUIREMENT, plan
 from envbuilder.lock.builder import Ingredients, assemble, refuse_policy
 from envbuilder.lock.create import lock
+from envbuilder.lock.diff import compare
 from envbuilder.lock.locations import Located, Refused
 from envbuilder.lock.lock import BasePin, Lock, PythonPin
 from envbuilder.lock.spec_values import Spec
@@ -126,3 +128,31 @@ def test_the_asynchronous_allocator_needs_a_tensorflow_that_has_it(version: str,
     with pytest.raises(UsageError, match="no working asynchronous allocator") as caught:
         refuse_policy(asked, parse("async-allocator"))
     assert "growth" in caught.value.hint
+
+
+def required(environment: str, base: str) -> Lock:
+    return lock(real_catalog(), Spec(environment=environment, base=base, require_driver=True), lock_ports())
+
+
+def test_a_requirement_of_the_container_runtime_is_in_the_lock_only_if_the_spec_asks_for_it() -> None:
+    found = required("tf-2.15-cuda12.2", "debian-bookworm")
+    assert found.cuda is not None
+    assert found.cuda.require.startswith("arch>=5.0,arch<7.5,driver>=525.60.13,driver<581 ")
+    assert dict(plan(found, "sha256:" + "ab" * 32).env)[REQUIREMENT] == found.cuda.require
+    assert dict(found.inputs)["spec.require_driver"] == "true"
+    without = lock(real_catalog(), Spec(environment="tf-2.15-cuda12.2", base="debian-bookworm"), lock_ports())
+    assert [change.field for change in compare(without, found)] == ["require"]
+    assert REQUIREMENT not in dict(plan(without, "sha256:" + "ab" * 32).env)
+
+
+@pytest.mark.parametrize(
+    ("environment", "base", "why"),
+    [
+        ("tf-2.15-cpu", "debian-bookworm", "tf-2.15-cpu needs no driver"),
+        ("tf-2.21-cuda12.5", "nvidia-cuda-12.6.3-cudnn9", "has a requirement of its own"),
+    ],
+)
+def test_a_requirement_that_would_be_empty_or_wrong_is_refused(environment: str, base: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why) as caught:
+        required(environment, base)
+    assert "remove `require_driver:`" in caught.value.hint

@@ -74,10 +74,10 @@ def test_a_lock_has_chosen_base_and_release() -> None:
 
 
 def test_a_lock_that_does_not_pin_everything_is_refused() -> None:
-    refuse_unpinned(file_target(made()))
+    refuse_unpinned(made(), "envbuilder.lock")
     base = replace(made().base, digest="")
-    with pytest.raises(UsageError, match=r"vision/envbuilder\.lock cannot be built: it does not pin base"):
-        refuse_unpinned(file_target(replace(made(), base=base)))
+    with pytest.raises(UsageError, match=r"^envbuilder\.lock cannot be built: it does not pin base"):
+        refuse_unpinned(replace(made(), base=base), "envbuilder.lock")
 
 
 class Cache:

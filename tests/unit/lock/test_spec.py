@@ -13,6 +13,7 @@ from packaging.version import Version
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.memory_policy import GROWTH
 from envbuilder.core.versions import Release
+from envbuilder.lock.container_settings import ContainerSettings, Healthcheck
 from envbuilder.lock.spec import read_spec, with_sources
 from envbuilder.lock.spec_values import OwnFile, Sources, Spec, User
 from tests.fakes.catalogs import DATA
@@ -36,6 +37,16 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         python=Release("3.8"),
         base="debian-new",
         env=(("GREETING", 'it\'s "$HOME" \\'), ("ZED", "last")),
+        settings=ContainerSettings(
+            command=("--port", "8888"),
+            entrypoint=("python", "-m", "vision"),
+            ports=("6006/udp", "8888/tcp"),
+            labels=(("org.opencontainers.image.source", "https://git.example/vision"), ("owner", "team")),
+            workdir="/app/data",
+            healthcheck=Healthcheck(
+                command=("python", "-c", "import vision"), interval=90, timeout=5, start_period=120, retries=2
+            ),
+        ),
         files=(
             OwnFile(path="/app/conf", source="conf"),
             OwnFile(path="/workspace/train.py", source="src/train.py"),
@@ -43,6 +54,7 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         user=User(name="team", uid=1234, gid=1235),
         memory=GROWTH,
         profiles=("jupyter", "tensorboard"),
+        require_driver=True,
         sources=Sources(
             registry_mirror="localhost:5000",
             mirror="localhost:5000/team/tf",

@@ -111,7 +111,7 @@ def test_a_file_that_is_no_lock_is_invalid_input(folder: Path) -> None:
 
 def test_directories_of_publishers_are_relative_to_the_spec(folder: Path) -> None:
     text = SPEC + 'sources:\n  publishers:\n    "*": "usb"\n    nvidia-developer: "https://site.example/"\n'
-    spec = load_spec(put(folder / "project" / "envbuilder.yaml", text))
+    spec = load_spec(put(folder / "project" / "envbuilder.yaml", text), small_catalog())
     assert dict(spec.sources.publishers) == {
         "*": str(folder / "project" / "usb"),
         "nvidia-developer": "https://site.example/",

@@ -54,6 +54,15 @@ def test_a_module_of_another_distribution_is_not_taken_for_read() -> None:
     assert names_of_wheel(wheel(**files))["tf.test"] == {"b"}
 
 
+@pytest.mark.parametrize("line", ["app.flags = flags", "_current_module.app.flags = flags"])
+def test_a_name_that_the_top_module_adds_to_another_is_read(line: str) -> None:
+    root = f"from tensorflow._api.v1 import app\nfrom tensorflow.python.platform import flags\n{line}\nother.x = 1\n"
+    files = {"tensorflow": root, "tensorflow___api__v1": "", "tensorflow___api__v1__app": "from a import run"}
+    found = names_of_wheel(wheel(**files))
+    assert found["tf.app"] == {"run", "flags"}
+    assert "tf.other" not in found
+
+
 def test_the_packages_of_contrib_are_those_in_the_wheel() -> None:
     root = "from tensorflow._api.v1 import nn\ncontrib = LazyLoader('contrib', globals(), 'tensorflow.contrib')"
     files = {"tensorflow": root, "tensorflow__contrib": "", "tensorflow__contrib__layers": ""}

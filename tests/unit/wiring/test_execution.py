@@ -93,6 +93,10 @@ def test_a_result_belongs_to_command_row_tables_and_lock(here: Settings, tmp_pat
         lock.write_text(text, encoding="utf-8")
         keys.add(result_key(here, work_item(str(lock), ("build", "--json", "--", str(lock)))))
     assert len(keys) == 2
+    item = work_item("image", ("validate", f"--lock={lock}", "--", "image"))
+    key = result_key(here, item)
+    lock.write_text("three", encoding="utf-8")
+    assert result_key(here, item) != key
 
 
 def test_local_processes_need_no_library(here: Settings) -> None:

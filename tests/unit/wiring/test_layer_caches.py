@@ -13,7 +13,8 @@ from envbuilder.image.layers.registry_cache import RegistryLayerCache
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import ImageLayerPin, ImagePin, LayerFormat
-from envbuilder.wiring.layer_caches import LAYER_CACHE_VARIABLE, caches_to_read, holds_base, layer_cache
+from envbuilder.wiring.configuration import LAYER_CACHE
+from envbuilder.wiring.layer_caches import caches_to_read, holds_base, layer_cache
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from tests.fakes.catalogs import good_lock, small_catalog
@@ -24,7 +25,7 @@ NAMED = Sources(layer_caches=("named.example/layers",))
 
 
 def session(envbuilder: CommandLine, value: str = "") -> Session:
-    envbuilder.set(LAYER_CACHE_VARIABLE, value)
+    envbuilder.set(LAYER_CACHE.variable, value)
     return Session(settings(), small_catalog(), lambda _: None)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.cli.main import report
+from envbuilder.cli.output.failures import report
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.streams import VisibleText, foreign, visible
 from envbuilder.cli.system_errors import of_the_system
@@ -39,7 +39,7 @@ def shell(command: str, folder: Path) -> tuple[int, str, str]:
     [
         ("E --version >&-", 0),
         ("E nope <&- >&- 2>&-", 2),
-        ("E validate --schema >/dev/full", 6),
+        ("E schema validate >/dev/full", 6),
         ("E nope 2>/dev/full", 2),
         ("ulimit -v 60000; E list", 6),
     ],
@@ -106,7 +106,7 @@ def test_a_message_that_quotes_others_obeys_no_escape_and_fakes_no_error(capsys:
 def test_only_our_own_colours_reach_a_terminal() -> None:
     raw = io.BytesIO()
     stream = VisibleText(raw, encoding="utf-8", errors="backslashreplace")
-    ours = "\x1b[31m\x1b[1merror:\x1b[0m ü\n\r\x1b[2K"
+    ours = "\x1b[31m\x1b[1merror:\x1b[0m ü\n"
     stream.write(ours + "\x1b[8mhidden\x1b]52;c;x\x07\rover\x9b2J\udc80")
     stream.flush()
     assert raw.getvalue().decode() == ours + "\\x1b[8mhidden\\x1b]52;c;x\\x07\\x0dover\\u009b2J\\udc80"

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from envbuilder.cluster.kubernetes.manifests import nvidia_require, quoted
+from envbuilder.cluster.kubernetes.manifests import quoted
 from envbuilder.cluster.kubernetes.node_affinity import selector_terms
 from tests.golden.clusters import REGISTRY, folders, job
 
@@ -64,14 +64,6 @@ def test_kustomize_applies_the_job_and_the_check() -> None:
     (base,) = documents("clusters/kubernetes", "kustomization.yaml")
 
     assert set(base["resources"]) < {file.path for file in folders()["clusters/kubernetes"]}
-
-
-def test_a_requirement_of_the_container_runtime_is_an_alternative_for_each_capability() -> None:
-    words = nvidia_require(GPU.requirements).split(" ")
-
-    assert words[0] == "arch=5.0,driver>=525.60.13,driver<581"
-    assert words[-1] == "arch=9.0,driver>=530.30.02"
-    assert nvidia_require(job("tf-2.15-cpu", REGISTRY, 0).requirements) == ""
 
 
 def test_a_value_is_quoted_for_yaml() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envbuilder.catalog.node_requirements import RUNS, node_requirements
 from envbuilder.catalog.verdicts import Stack
 from envbuilder.cluster.kubernetes.node_affinity import (
     MIG_SLICES,
@@ -15,7 +16,6 @@ from envbuilder.cluster.kubernetes.node_affinity import (
     Term,
     selector_terms,
 )
-from envbuilder.cluster.node_requirements import RUNS, node_requirements
 from tests.unit.cluster.made_nodes import FACTS, STACKS, MadeNode, named_nodes, nodes, requirements_of
 
 _TERMS = {

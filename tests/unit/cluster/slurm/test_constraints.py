@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envbuilder.catalog.node_requirements import RUNS
 from envbuilder.catalog.verdicts import Stack
-from envbuilder.cluster.node_requirements import RUNS
 from envbuilder.cluster.slurm.constraints import NodeFeatures, feature_names, read_features, slurm_constraint
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release

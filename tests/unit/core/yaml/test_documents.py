@@ -118,8 +118,16 @@ def test_a_key_that_is_not_text_is_refused() -> None:
     assert "a key must be plain text" in refusal("[a, b]: 1")
 
 
+def test_faults_below_a_refused_key_are_not_told_and_those_after_it_are() -> None:
+    assert refusal("{a: no}: {b: 1.5}\n<<: {c: on}\nd: off\n").splitlines() == [
+        "file:1: a key must be plain text",
+        "file:2: a key must be plain text",
+        'file:3: d: off would be read as true or false (write "off")',
+    ]
+
+
 def test_a_second_document_is_refused() -> None:
-    assert "not YAML" in refusal("a: 1\n---\nb: 2\n")
+    assert refusal("a: 1\n---\nb: 2\n") == "file:2: not YAML: more than one document"
 
 
 def test_what_refers_to_itself_is_refused() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 from envbuilder.core.versions import Release
 from envbuilder.image.base.available_pythons import is_of_system, needed_glibc, python_programs
@@ -40,6 +43,26 @@ def test_the_newest_version_of_program_library_and_modules_counts(tmp_path: Path
     }
     program = installed(tmp_path, files)
     assert needed_glibc(program) == Release("2.17")
+
+
+def elf(table: int, strings: bytes = b"\0GLIBC_2.28\0", rest: bytes = b"") -> bytes:
+    """An ELF file with one section, the string table of the dynamic linker, which begins at an offset."""
+    header = b"\x7fELF\x02\x01".ljust(40, b"\0") + struct.pack("<Q10xHH2x", 64, 64, 1)
+    section = struct.pack("<4xIQ8xQQ24x", 3, 2, table, len(strings))
+    return header + section + strings + rest
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (elf(128, rest=b"\0GLIBC_2.99\0"), Release("2.28")),
+        (elf(2**64 - 1), None),
+        (elf(128)[:100] + b"\0GLIBC_2.31\0", Release("2.31")),
+    ],
+    ids=["other data names a version too", "damaged", "cut off"],
+)
+def test_the_string_tables_of_an_elf_file_count(tmp_path: Path, content: bytes, found: Release | None) -> None:
+    assert needed_glibc(installed(tmp_path, {"bin/python3.6": content})) == found
 
 
 def test_a_program_for_another_c_library_is_not_measured(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row
 from tests.golden.products import TEAM, made
 
 ENVIRONMENTS = [row.id for row in real_catalog().environments]
-INSTRUCTIONS = {"ARG", "CMD", "COPY", "ENV", "FROM", "LABEL", "RUN", "USER", "WORKDIR"}
+INSTRUCTIONS = {
+    "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "RUN", "USER", "WORKDIR",
+}  # fmt: skip
 PAIR = re.compile(r'^(?:ENV|LABEL|) *([\w.]+)="((?:[^"\\]|\\.)*)"(?: \\)?$', re.MULTILINE)
 
 

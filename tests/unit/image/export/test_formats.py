@@ -13,6 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 from envbuilder.core.references import ImageRef
 from envbuilder.image.export.formats import ExportFormat, exported
+from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.lock import Lock, PackageGroup
 from tests.fakes.catalogs import good_lock, small_catalog
 
@@ -86,6 +87,14 @@ def test_compose_gets_gpus_for_an_environment_that_uses_them() -> None:
     assert service["image"] == str(IMAGE)
     assert service["deploy"]["resources"]["reservations"]["devices"][0]["capabilities"] == ["gpu"]
     assert "deploy" not in written(ExportFormat.COMPOSE, without_cuda())
+
+
+def test_ports_of_the_image_are_those_of_its_containers() -> None:
+    lock = replace(good_lock(), settings=ContainerSettings(ports=("6006/udp", "8888/tcp")))
+    service = yaml.safe_load(written(ExportFormat.COMPOSE, lock))["services"]["tensorflow"]
+    assert service["ports"] == ["6006:6006/udp", "8888:8888"]
+    assert json.loads(written(ExportFormat.DEVCONTAINER, lock))["forwardPorts"] == [8888]
+    assert "forwardPorts" not in written(ExportFormat.DEVCONTAINER)
 
 
 def test_a_development_container_asks_for_a_gpu_only_where_the_environment_uses_one() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from envbuilder.image.layers.image_documents import image_of, pin_of
 from envbuilder.image.plan.layers import plan
+from envbuilder.lock.container_settings import ContainerSettings, Healthcheck
 from envbuilder.oci.documents import json_document
 from envbuilder.oci.images import (
     CONFIG_TYPE,
@@ -108,6 +109,49 @@ def test_what_the_base_says_is_kept_where_we_say_nothing() -> None:
     labels = own["Labels"]
     assert isinstance(labels, dict)
     assert (labels["theirs"], labels[name]) == ("yes", value)
+
+
+def of(own: ContainerSettings, base: Mapping[str, object] | None = None) -> dict[str, object]:
+    planned = plan(replace(good_lock(), settings=own), "sha256:" + "ab" * 32)
+    found = json.loads(image_of(planned, LAYERS, base or {}).config.content)["config"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_settings_of_containers_are_in_the_configuration() -> None:
+    found = of(
+        ContainerSettings(
+            command=("--fast",),
+            entrypoint=("python", "-m", "vision"),
+            ports=("6006/udp", "8888/tcp"),
+            labels=(("org.opencontainers.image.title", "vision"), ("owner", "team")),
+            workdir="/srv/model",
+            healthcheck=Healthcheck(command=("true",), interval=90, timeout=5, start_period=0, retries=2),
+        )
+    )
+    assert (found["Entrypoint"], found["Cmd"]) == (["python", "-m", "vision"], ["--fast"])
+    assert found["ExposedPorts"] == {"6006/udp": {}, "8888/tcp": {}}
+    assert found["WorkingDir"] == "/srv/model"
+    second = 10**9
+    assert found["Healthcheck"] == {
+        "Test": ["CMD", "true"], "Interval": 90 * second, "Timeout": 5 * second, "StartPeriod": 0, "Retries": 2,
+    }  # fmt: skip
+    labels = found["Labels"]
+    assert isinstance(labels, dict)
+    assert (labels["owner"], labels["org.opencontainers.image.title"]) == ("team", "vision")
+
+
+def test_an_own_entry_point_removes_the_default_command_as_in_a_dockerfile() -> None:
+    assert "Cmd" not in of(ContainerSettings(entrypoint=("serve",)))
+    assert of(ContainerSettings(entrypoint=()))["Cmd"] == ["python"]
+    assert "Cmd" not in of(ContainerSettings(command=()))
+
+
+def test_an_empty_entry_point_removes_that_of_the_base_and_ports_of_the_base_stay() -> None:
+    base = {"config": {"Entrypoint": ["/entry"], "ExposedPorts": {"80/tcp": {}}, "Healthcheck": {"Test": ["NONE"]}}}
+    assert "Entrypoint" not in of(ContainerSettings(entrypoint=()), base)
+    assert of(ContainerSettings(ports=("8888/tcp",)), base)["ExposedPorts"] == {"80/tcp": {}, "8888/tcp": {}}
+    assert of(ContainerSettings(), base)["Healthcheck"] == {"Test": ["NONE"]}
 
 
 @pytest.mark.parametrize("base", [{"config": None}, {"config": []}, {"config": {"Env": None, "Labels": None}}])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.tree_store import DebTree
@@ -46,6 +50,25 @@ def on_base(tmp_path: Path, *members: Member) -> Ingredients:
 def test_the_last_file_with_a_name_is_read_and_a_missing_one_is_empty(tmp_path: Path) -> None:
     base = on_base(tmp_path, file_of("etc/passwd", b"root", mtime=0))
     assert (base.base_file("etc/passwd"), base.base_file("etc/group")) == (b"root", b"")
+
+
+def test_an_interpreter_archive_is_unpacked_once(tmp_path: Path) -> None:
+    """Its entries read the unpacked tar whenever a layer is made, and several are made at a time."""
+    archive = tmp_path / "cpython.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        entry = tarfile.TarInfo("python/lib/os.py")
+        entry.size = 4
+        tar.addfile(entry, io.BytesIO(b"text"))
+    base = on_base(tmp_path)
+    own = replace(
+        base,
+        lock=replace(base.lock, python=replace(base.lock.python, provider=PythonProvider.ARCHIVE)),
+        archive=lambda: archive,
+    )
+    [first] = own.archive_entries()
+    archive.write_bytes(b"")
+    assert own.archive_entries() == (first,)
+    assert first.member.read() == b"text"
 
 
 @pytest.mark.parametrize(

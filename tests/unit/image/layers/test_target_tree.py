@@ -48,6 +48,13 @@ def test_files_links_and_hard_links_are_there_with_their_x(tmp_path: Path) -> No
     assert not (root / "usr/share").exists()
 
 
+def test_a_file_that_became_shorter_is_no_part_of_a_tree(tmp_path: Path) -> None:
+    short = replace(file_of(f"{LIB}/libx.so.1", b"library", mtime=0), size=8)
+    with pytest.raises(VerificationFailed, match=r"libx\.so\.1 became shorter"):
+        tree(tmp_path, short)
+    assert not list((tmp_path / "store" / "targets").glob("[!.]*"))
+
+
 def test_a_file_of_a_layer_above_replaces_a_link_and_is_not_written_through_it(tmp_path: Path) -> None:
     root = tree(
         tmp_path, file_of(f"{LIB}/old", b"old", mtime=0), link(f"{LIB}/x", "old"), file_of(f"{LIB}/x", b"new", mtime=0)

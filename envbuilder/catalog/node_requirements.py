@@ -7,17 +7,15 @@ its rules can change; between two of them its verdict is constant.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 from envbuilder.catalog.compatibility import judge_stack
-from envbuilder.catalog.coverage import Architecture, architectures
 from envbuilder.catalog.cuda import CudaFacts
-from envbuilder.catalog.environments import BaseKind, Environment
+from envbuilder.catalog.gpus import Architecture
 from envbuilder.catalog.machine import Host, HostGpu, gpu_asked
-from envbuilder.catalog.verdicts import Compatibility, Fit, Rule, Stack, stack_of
+from envbuilder.catalog.verdicts import Compatibility, Fit, Rule, Stack
 from envbuilder.core.versions import Release
-from envbuilder.lock.lock import Lock
 
 RUNS = frozenset({Fit.FITS, Fit.JIT})
 """Verdicts of nodes that are known to run an image on the GPU."""
@@ -130,12 +128,6 @@ class NodeRequirements:
         )
 
 
-def image_stack(row: Environment, lock: Lock) -> Stack:
-    """Return the requirements of the image of a lock for a machine."""
-    stack = replace(stack_of(row, None), base=lock.base.id, has_compat_library=lock.base.kind is BaseKind.IMAGE)
-    return replace(stack, cuda=lock.cuda.cuda, cudnn=lock.cuda.cudnn) if lock.cuda else stack
-
-
 def node_requirements(
     facts: CudaFacts, stack: Stack, *, accepted: frozenset[Fit] = RUNS, products: Iterable[str] = ()
 ) -> NodeRequirements:
@@ -151,7 +143,7 @@ def node_requirements(
     Raises:
         UsageError: A product is unknown.
     """
-    known = architectures(facts) if stack.need is not None else ()
+    known = facts.architectures if stack.need is not None else ()
     releases = _boundaries(facts)
     gpus = tuple(gpu for each in known if (gpu := _gpu(facts, stack, each, "", (releases, accepted))))
     named = [(_architecture(facts, product), product) for product in sorted(set(products)) if known]
@@ -194,6 +186,27 @@ def _described(group: GpuGroup) -> str:
     capabilities = ", ".join(map(str, group.capabilities))
     what = f"{group.product} ({capabilities})" if group.product else f"GPUs of compute capability {capabilities}"
     return f"{what} with driver {', or '.join(map(str, group.drivers))}"
+
+
+def nvidia_require(requirements: NodeRequirements) -> str:
+    """Return the value of an `NVIDIA_REQUIRE_…` variable; empty for a CPU environment.
+
+    NVIDIA's container runtime compares it with each visible GPU before it starts a container, and refuses one without a
+    fitting alternative. Alternatives are separated by spaces, conditions of one by commas. It knows no names of GPUs:
+    what holds for single products is left out. A compute capability above all known ones counts as the last of these,
+    since an image outlives its catalog.
+
+    Source: https://github.com/NVIDIA/libnvidia-container/blob/main/src/cli/dsl.c, and `configure.c` beside it.
+    """
+    drivers = {gpu.capability: gpu.drivers for gpu in requirements.gpus if not gpu.product}
+    known = sorted({*drivers, *(each.capability for each in requirements.excluded)})
+    runs = [(ranges, next(members)) for ranges, members in groupby(known, key=lambda each: drivers.get(each, ()))]
+    ends = [f",arch<{start}" for _, start in runs[1:]]
+    return " ".join(
+        f"arch>={start}{end},driver>={each.least}" + (f",driver<{each.before}" if each.before else "")
+        for (ranges, start), end in zip(runs, [*ends, ""], strict=False)
+        for each in ranges
+    )
 
 
 def document(requirements: NodeRequirements) -> dict[str, object]:
@@ -274,7 +287,7 @@ def _boundaries(facts: CudaFacts) -> tuple[Release, ...]:
 
 def _architecture(facts: CudaFacts, product: str) -> Architecture:
     capability = gpu_asked(facts, product).capability
-    return next(each for each in architectures(facts) if each.capability == capability)
+    return next(each for each in facts.architectures if each.capability == capability)
 
 
 def _needs_avx(facts: CudaFacts, stack: Stack) -> bool:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.catalog.verdicts import Stack
-from envbuilder.cluster.node_requirements import (
+from envbuilder.catalog.node_requirements import (
     RUNS,
     RUNS_OR_UNPROVEN,
     NodeRequirements,
     describe,
     document,
-    image_stack,
     node_requirements,
+    nvidia_require,
 )
+from envbuilder.catalog.verdicts import Stack
 from envbuilder.core.errors import UsageError
-from tests.fakes.catalogs import good_lock, real_catalog, small_catalog, small_row
+from envbuilder.core.versions import Release
+from tests.fakes.catalogs import real_catalog
 from tests.unit.cluster.made_nodes import FACTS, PRODUCTS, STACKS, MadeNode, named_nodes, nodes, requirements_of
 
 CATALOG = real_catalog()
@@ -90,17 +93,6 @@ def test_the_document_holds_what_the_check_in_an_image_reads() -> None:
     }
 
 
-def test_the_image_of_a_lock_has_the_libraries_and_the_base_of_the_lock() -> None:
-    lock = good_lock()
-    assert lock.cuda is not None
-
-    image = image_stack(small_row(lock.environment), lock)
-
-    assert (image.base, image.cuda, image.cudnn) == (lock.base.id, lock.cuda.cuda, lock.cuda.cudnn)
-    assert not image.has_compat_library
-    assert node_requirements(small_catalog().cuda, image).environment == lock.environment
-
-
 @given(st.sampled_from([each for each in STACKS if each.need]), st.one_of(nodes, named_nodes))
 def test_a_driver_is_in_a_range_exactly_if_the_judge_accepts_the_node(image: Stack, node: MadeNode) -> None:
     included = any(
@@ -111,3 +103,47 @@ def test_a_driver_is_in_a_range_exactly_if_the_judge_accepts_the_node(image: Sta
     )
 
     assert (included and node.avx) == node.is_accepted(image, RUNS)
+
+
+def _conditions(alternative: str) -> list[tuple[str, str, Release]]:
+    found = [re.fullmatch(r"(arch|driver)(>=|<)([0-9.]+)", word) for word in alternative.split(",")]
+    return [(each[1], each[2], Release(each[3])) for each in found if each]
+
+
+def started(requirement: str, capability: Release, driver: Release) -> bool:
+    """Whether NVIDIA's container runtime starts a container with a GPU, by the rules of its `dsl.c`."""
+    values = {"arch": capability, "driver": driver}
+    return any(
+        all(
+            values[name] >= bound if comparison == ">=" else values[name] < bound
+            for name, comparison, bound in _conditions(alternative)
+        )
+        for alternative in requirement.split(" ")
+    )
+
+
+@given(st.sampled_from([each for each in STACKS if each.need]), nodes)
+def test_the_container_runtime_starts_an_image_exactly_where_the_judge_accepts_a_known_gpu(
+    image: Stack, node: MadeNode
+) -> None:
+    found = node_requirements(FACTS, image, accepted=RUNS_OR_UNPROVEN)
+    known = {gpu.capability for gpu in found.gpus} | {each.capability for each in found.excluded}
+    capability = Release(node.capability)
+    if capability in known:
+        accepted = node.is_accepted(image, RUNS_OR_UNPROVEN)
+        assert started(nvidia_require(found), capability, node.release) == accepted
+
+
+def test_a_gpu_that_is_newer_than_the_catalog_is_let_through_where_the_newest_known_one_runs() -> None:
+    found = node_requirements(FACTS, stack("tf-2.15-cuda12.2", "debian-bookworm"), accepted=RUNS_OR_UNPROVEN)
+    assert nvidia_require(found) == (
+        "arch>=5.0,arch<7.5,driver>=525.60.13,driver<581 arch>=7.5,arch<9.0,driver>=525.60.13 "
+        "arch>=9.0,arch<10.0,driver>=530.30.02 arch>=10.0,driver>=570.26"
+    )
+    assert started(nvidia_require(found), Release("99.0"), Release("999"))
+    without = node_requirements(FACTS, stack("tf-2.4-cuda11.0", "debian-bullseye"))
+    assert not started(nvidia_require(without), Release("99.0"), Release("999"))
+
+
+def test_a_cpu_environment_requires_nothing_of_the_container_runtime() -> None:
+    assert nvidia_require(node_requirements(FACTS, stack("tf-2.15-cpu", "debian-bookworm"))) == ""

@@ -1,0 +1,86 @@
+"""Options that every command takes, before or after its name."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import click
+
+from envbuilder.cli.output.terminal import TERMINAL, Color, ProgressForm, Verbosity
+
+C = TypeVar("C", bound=click.Command)
+
+
+def _typed(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Keep the value of an option; a later one on the command line takes precedence."""
+    if value and not context.resilient_parsing:
+        TERMINAL.typed[str(option.name)] = value
+        if value == Verbosity.VERBOSE:
+            _print_requests()
+
+
+def _print_requests() -> None:
+    from envbuilder.cli.output.request_lines import print_requests  # noqa: PLC0415  it imports logging
+
+    print_requests()
+
+
+def _apply(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Keep `--color`; for the command itself, let click use colours accordingly, and follow requests."""
+    _typed(context, option, value)
+    if context.resilient_parsing or isinstance(context.command, click.Group):
+        return
+    context.color = TERMINAL.color
+    if TERMINAL.verbosity is Verbosity.VERBOSE:
+        _print_requests()
+
+
+def _options(*, hidden: bool) -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["-q", "--quiet", "verbosity"],
+            flag_value=Verbosity.QUIET.value,
+            expose_value=False,
+            callback=_typed,
+            hidden=hidden,
+            help="Print no progress and no notices; warnings and errors remain.",
+        ),
+        click.Option(
+            ["-v", "--verbose", "verbosity"],
+            flag_value=Verbosity.VERBOSE.value,
+            expose_value=False,
+            callback=_typed,
+            hidden=hidden,
+            help="Also print the output of steps, and each request to a server.",
+        ),
+        click.Option(
+            ["--progress"],
+            type=click.Choice([each.value for each in ProgressForm]),
+            expose_value=False,
+            callback=_typed,
+            hidden=hidden,
+            help="plain: one line for each step. json: one JSON object on each line. auto: redrawn on a terminal.",
+        ),
+        click.Option(
+            ["--color"],
+            type=click.Choice([each.value for each in Color]),
+            expose_value=False,
+            callback=_apply,
+            hidden=hidden,
+            help="auto: colours on terminals, unless NO_COLOR is set.",
+        ),
+    ]
+
+
+def with_global_options(command: C, *, hidden: bool = True) -> C:
+    """Add the options to a command, and to the commands of a group; a command that has them stays as it is.
+
+    Args:
+        command: The command.
+        hidden: Leave them out of its help; that of `envbuilder` has them.
+    """
+    if not any("--progress" in each.opts for each in command.params):
+        command.params += _options(hidden=hidden)
+    for member in getattr(command, "commands", {}).values():
+        with_global_options(member)
+    return command

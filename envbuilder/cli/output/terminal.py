@@ -1,0 +1,205 @@
+"""How messages are printed: colours, the form of progress, and how much of it.
+
+Options take precedence over settings, and settings over the conventions of terminals.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+import click
+
+from envbuilder.core.errors import EnvbuilderError
+
+if TYPE_CHECKING:
+    from envbuilder.wiring.settings import Settings
+
+SCHEMA = 1
+"""Of each line of `--progress json`."""
+
+
+class Color(StrEnum):
+    """When colours are used."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class ProgressForm(StrEnum):
+    """The form of progress and of other messages on standard error."""
+
+    AUTO = "auto"
+    PLAIN = "plain"
+    JSON = "json"
+
+
+class Verbosity(StrEnum):
+    """How much is printed on standard error."""
+
+    QUIET = "quiet"
+    NORMAL = "normal"
+    VERBOSE = "verbose"
+
+
+class Display(Protocol):
+    """A part of the terminal that is redrawn; other lines appear above it."""
+
+    def above(self, line: str) -> None:
+        """Print a line above the display."""
+        ...
+
+
+@dataclass(slots=True)
+class Terminal:
+    """How the running command prints.
+
+    Attributes:
+        typed: Values of the options of the command line, by the keys of their settings.
+        display: The display that is being redrawn; None for none.
+        json_asked: Whether the result is to be one JSON document.
+        json_printed: Whether it was printed.
+    """
+
+    typed: dict[str, str] = field(default_factory=dict)
+    display: Display | None = None
+    json_asked: bool = False
+    json_printed: bool = False
+    _chosen: dict[str, str] | None = None
+    _environ: Mapping[str, str] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Forget the command that ran before in this process."""
+        self.typed.clear()
+        self.display = None
+        self.json_asked = self.json_printed = False
+        self._chosen = None
+
+    @property
+    def color(self) -> bool | None:
+        """Whether to use colours; None if each stream decides: only terminals get them."""
+        chosen = self._choice("color")
+        if chosen in {Color.ALWAYS, Color.NEVER}:
+            return chosen == Color.ALWAYS
+        return color_of(self._environ)
+
+    def colorful(self, stream: TextIO) -> bool:
+        """Return True if text for a stream may have colours."""
+        return stream.isatty() if self.color is None else self.color
+
+    @property
+    def form(self) -> ProgressForm:
+        """The form of progress."""
+        return ProgressForm(self._choice("progress") or ProgressForm.AUTO)
+
+    @property
+    def redraws(self) -> bool:
+        """Whether standard error is a terminal on which lines can be redrawn."""
+        is_auto = self.form is ProgressForm.AUTO
+        return is_auto and sys.stderr.isatty() and self._environ.get("TERM", "dumb") not in {"", "dumb"}
+
+    @property
+    def verbosity(self) -> Verbosity:
+        """How much is printed."""
+        return Verbosity(self._choice("verbosity") or Verbosity.NORMAL)
+
+    def load(self, settings: Settings) -> None:
+        """Take the values that no option has from the settings."""
+        # The module is imported with the settings; `envbuilder --help` needs neither.
+        from envbuilder.wiring.configuration import TERMINAL_SETTINGS  # noqa: PLC0415
+
+        self._environ = settings.environ
+        found = {each.key: settings.words(each) for each in TERMINAL_SETTINGS}
+        self._chosen = {key: words[0] for key, words in found.items() if words}
+
+    def _choice(self, key: str) -> str:
+        if self._chosen is None:
+            self._load()
+        return self.typed.get(key) or (self._chosen or {}).get(key, "")
+
+    def _load(self) -> None:
+        """Load the settings; variables only, if the configuration is invalid: this may be what has to be printed."""
+        from envbuilder.wiring.settings import environment, settings  # noqa: PLC0415
+
+        self._chosen, self._environ = {}, environment()
+        try:
+            self.load(settings())
+        except EnvbuilderError:
+            return
+
+
+TERMINAL = Terminal()
+"""That of this process, as `sys.stderr` is its stream."""
+
+
+def color_of(environ: Mapping[str, str]) -> bool | None:
+    """Return whether the environment asks for colours; None if it leaves the choice to each stream.
+
+    Source: https://no-color.org, https://force-color.org and https://bixense.com/clicolors.
+
+    Example:
+        >>> color_of({"NO_COLOR": "1", "FORCE_COLOR": "1"}), color_of({"CLICOLOR": "0"}), color_of({"TERM": "xterm"})
+        (False, False, None)
+    """
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR") or environ.get("CLICOLOR_FORCE", "0") not in {"", "0"}:
+        return True
+    return False if environ.get("CLICOLOR") == "0" or environ.get("TERM") == "dumb" else None
+
+
+def wrapped(text: str, used: int = 0) -> str:
+    """Return a message whose lines fit the terminal that shows standard error; words are not split.
+
+    Args:
+        text: The message.
+        used: Columns that are taken in front of it.
+    """
+    if not sys.stderr.isatty():
+        return text
+    columns = shutil.get_terminal_size().columns
+    return "\n".join(
+        _fitting(line, columns, used if number == 0 else 0) for number, line in enumerate(text.split("\n"))
+    )
+
+
+def _fitting(line: str, columns: int, used: int) -> str:
+    if len(line) + used <= columns:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.fill(
+        line.strip(),
+        columns,
+        initial_indent=" " * used + indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )[used:]
+
+
+def say(line: str) -> None:
+    """Print a line on standard error, above what is being redrawn there."""
+    if TERMINAL.display is not None:
+        TERMINAL.display.above(line)
+    else:
+        click.echo(line, err=True, color=TERMINAL.color)
+
+
+def say_result(line: str) -> None:
+    """Print a line of the result on standard output, above what is being redrawn on the same terminal."""
+    if TERMINAL.display is not None and sys.stdout.isatty():
+        TERMINAL.display.above(line)
+    else:
+        click.echo(line)
+
+
+def say_event(event: str, **fields: object) -> None:
+    """Print an event as one line of JSON on standard error."""
+    click.echo(json.dumps({"schema": SCHEMA, "event": event, **fields}, ensure_ascii=False), err=True)
