@@ -3,6 +3,8 @@
 DIR holds the image in all forms, as `envbuilder build ENV --engine assemble` writes them with `-o DIR/layout`,
 `DIR/image.tar`, `DIR/image.sqsh` and `DIR/image.sif`. Prints rows of the Markdown table in docs/images.md. `--python
 CODE` runs the interpreter of the image with the code instead of printing the environment, such as `import tensorflow`.
+`--registry HOST/NAME@DIGEST` names the same image in a registry; one without TLS needs APPTAINER_NOHTTPS=1, and for
+podman `insecure = true` in registries.conf.
 
 The host is a hostile one: PYTHONPATH, conda and the locale are set to what no image has.
 """
@@ -199,6 +201,15 @@ CONSUMERS = (
 """All that are tried, in the order of the table; a further one is a function and a line."""
 
 
+def of_registry(reference: str) -> tuple[Consumer, ...]:
+    """Return the programs that start an image of a registry."""
+    source = f"docker://{reference}"
+    return (
+        Consumer(program="apptainer", form="registry", start=_apptainer(source), is_exact=False),
+        Consumer(program="podman", form="registry", start=_podman(source)),
+    )
+
+
 def forms_in(folder: Path, scratch: Path, environ: Mapping[str, str]) -> Forms:
     """Return the forms of an image for programs of a hostile host.
 
@@ -268,10 +279,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="tools.consumers", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("--python", default="", metavar="CODE", help="run this code and show its last line")
+    parser.add_argument("--registry", default="", metavar="IMAGE", help="the same image in a registry")
     parser.add_argument("--only", default="", metavar="NAME", help="this program, or program and form, only")
     given = parser.parse_args(arguments)
     rows = []
-    for consumer in CONSUMERS:
+    for consumer in (*CONSUMERS, *(of_registry(given.registry) if given.registry else ())):
         if not consumer.name.startswith(given.only):
             continue
         missing = consumer.missing()

@@ -43,7 +43,7 @@ def coverage_page(catalog: Catalog) -> str:
     rows = [row for row in catalog.environments if row.cuda]
     notes = _Footnotes()
     lines = [
-        "# Which GPU gets what",
+        "# GPU support",
         "",
         "Written by `make matrices` from `matrices/`; do not edit. `envbuilder list --gpus` prints the same,",
         "`envbuilder list ENV --gpus` one environment in full, and `--json` both for programs.",

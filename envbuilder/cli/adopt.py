@@ -14,19 +14,26 @@ from envbuilder.catalog.selection import find
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.machine_options import driver_option, gpu_option, host_option
 from envbuilder.cli.options import grouped, source_options
-from envbuilder.cli.output.adoption import adoption_document, adoption_text, notes
+from envbuilder.cli.output.adoption import adoption_document, adoption_text, left_out, notes
+from envbuilder.cli.output.lock_changes import lock_document
 from envbuilder.cli.output.printing import json_option, notice, print_json, width
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import write_text
 from envbuilder.image.dockerfile.spec_file import render_spec
-from envbuilder.lock.adopt import Adoption, choose_environment, resolvable, spec_of
-from envbuilder.lock.lockfile import SPEC
-from envbuilder.lock.project.conclusions import conclude
+from envbuilder.image.lock_files import keep_own_files
+from envbuilder.lock.adopt import Adoption, choose_environment, resolvable, software_changes, spec_of
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import LOCK, SPEC, digest, dump
+from envbuilder.lock.project.clues import UnusedLine
+from envbuilder.lock.project.conclusions import Conclusions, conclude
 from envbuilder.lock.project.files import project_files
+from envbuilder.lock.project.own_sources import own_files
 from envbuilder.lock.project.reading import read_project
 from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import OwnFile, Sources, Spec
+from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.catalogs import known_catalog
+from envbuilder.wiring.locks import locked
 from envbuilder.wiring.machines import machines
 from envbuilder.wiring.project import last_change
 from envbuilder.wiring.session import Session
@@ -56,47 +63,116 @@ _machine_options = grouped(
 @_machine_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: PATH/envbuilder.yaml.")
 @click.option("--dry-run", is_flag=True, help="Write nothing.")
+@click.option("--no-lock", is_flag=True, help="Write the spec only, not its lock.")
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
-    folder: Path, machine: _Machine, output: Path | None, sources: Sources, *, dry_run: bool, as_json: bool
+    folder: Path,
+    machine: _Machine,
+    output: Path | None,
+    sources: Sources,
+    *,
+    dry_run: bool,
+    no_lock: bool,
+    as_json: bool,
 ) -> None:
-    """Write an envbuilder.yaml for an existing project.
+    """Write an envbuilder.yaml and its lock for an existing project.
 
     Reads requirements, metadata, Dockerfiles, notebooks and sources without running them, chooses the environment that
     fits, resolves the packages, and reports what had to change and why. Never overwrites a file. Exit status 1 if no
     environment fits.
     """
     target = output or folder / SPEC
-    if target.exists() and not dry_run:
-        raise UsageError(f"{target} already exists", hint="choose another file with -o, or use --dry-run")
+    lock_file = None if no_lock else target.with_suffix(LOCK.suffix)
+    if not dry_run:
+        _refuse_existing(target, lock_file)
     here = command_settings()
-    catalog = known_catalog(here, progress=notice)
+    session = Session(here, known_catalog(here, progress=notice), lambda _: None)
+    adoption = _adopted(session, folder, machine, sources, target.parent)
+    if not as_json:
+        click.echo(adoption_text(adoption, width()))
+    if adoption.spec and not dry_run:
+        _write(session, adoption, target, lock_file, as_json=as_json)
+    elif as_json:
+        print_json(adoption_document(adoption, None, None))
+    if adoption.spec is None:
+        raise click.exceptions.Exit(1)
+
+
+def _refuse_existing(*files: Path | None) -> None:
+    for path in filter(None, files):
+        if path.exists():
+            raise UsageError(f"{path} already exists", hint="choose another file with -o, or use --dry-run")
+
+
+def _write(session: Session, adoption: Adoption, target: Path, lock_file: Path | None, *, as_json: bool) -> None:
+    """Write the spec, and its lock if a file for it is given."""
+    if adoption.spec is None:
+        return
+    row = find(session.catalog, adoption.spec.environment)
+    templates = session.settings.templates
+    write_text(target, render_spec(row, templates, adoption.spec, notes(adoption), left_out(adoption)))
+    if not as_json:
+        click.echo(f"\nwrote {target}")
+    made = _locked(session, target, adoption.spec.sources, lock_file) if lock_file else None
+    if as_json:
+        lock = lock_document(lock_file, made) if lock_file and made else None
+        print_json(adoption_document(adoption, target, lock))
+    elif made:
+        click.echo(f"wrote {lock_file}: {len(made.packages)} packages on {made.base.id}, {digest(made)[:19]}")
+        click.echo(f"next: `envbuilder build {lock_file}`")
+    else:
+        click.echo(f"next: `envbuilder lock{'' if target == Path(SPEC) else f' {target}'}`")
+
+
+def _adopted(session: Session, folder: Path, machine: _Machine, sources: Sources, beside: Path) -> Adoption:
+    """Return what is concluded from a project, with a spec that can be resolved if an environment fits.
+
+    Args:
+        session: Settings, catalog and stores.
+        folder: Directory of the project.
+        machine: The machines that must run it.
+        sources: Sources of the command line.
+        beside: Directory of the spec; own files are below it.
+    """
+    catalog = session.catalog
     reading = read_project(project_files(folder))
-    found = conclude(reading, load_api(here.matrices))
+    found = conclude(reading, load_api(session.settings.matrices))
     hosts = machines(catalog, machine.driver, machine.gpus, machine.hosts)
     choice = choose_environment(catalog, found, Query(hosts=hosts, cpu=machine.cpu))
     day = last_change(folder)
-    adoption = Adoption(files=reading.files, last_change=day, found=found, choice=choice)
-    if choice.advice:
-        wanted = with_sources(spec_of(catalog, found, choice.advice, day), sources)
-        spec, changes = resolvable(wanted, partial(_resolve, Session(here, catalog, lambda _: None)))
-        adoption = replace(adoption, spec=spec, changes=changes)
-    is_written = adoption.spec is not None and not dry_run
-    if adoption.spec and is_written:
-        row = find(catalog, adoption.spec.environment)
-        write_text(target, render_spec(row, here.templates, adoption.spec, notes(adoption)))
-    if as_json:
-        print_json(adoption_document(adoption, target if is_written else None))
-    else:
-        click.echo(adoption_text(adoption, width()))
-        if is_written:
-            click.echo(f"\nwrote {target}")
-            click.echo(f"next: `envbuilder lock{'' if target == Path(SPEC) else f' {target}'}`")
-    if adoption.spec is None:
-        raise click.exceptions.Exit(1)
+    if not choice.advice:
+        return Adoption(files=reading.files, last_change=day, found=found, choice=choice)
+    files, not_copied = own_files(folder, found.copies) if folder.resolve() == beside.resolve() else _elsewhere(found)
+    wanted = with_sources(spec_of(catalog, found, choice.advice, day, files), sources)
+    spec, changes = resolvable(wanted, partial(_resolve, session))
+    return Adoption(
+        files=reading.files,
+        last_change=day,
+        found=found,
+        choice=choice,
+        spec=spec,
+        changes=(*software_changes(catalog, found, choice.advice), *changes),
+        not_copied=not_copied,
+    )
+
+
+def _elsewhere(found: Conclusions) -> tuple[tuple[OwnFile, ...], tuple[UnusedLine, ...]]:
+    """Return no own files: those of a spec are below its directory."""
+    reason = "the spec is not in the directory of the project"
+    return (), tuple(UnusedLine(line=clue.line, reason=reason) for clue in found.copies)
 
 
 def _resolve(session: Session, spec: Spec) -> None:
     notice(f"resolving {len(spec.packages)} packages on {spec.environment}")
     unpinned_lock(session, spec)
+
+
+def _locked(session: Session, path: Path, sources: Sources, target: Path) -> Lock:
+    """Write the lock of a spec, without the digests of its image; return it."""
+    session = replace(session, progress=notice)
+    spec = with_sources(load_spec(path, session.catalog), sources)
+    made = locked(session, spec)
+    keep_own_files(spec.files, session.store)
+    write_text(target, dump(made))
+    return made

@@ -7,24 +7,38 @@ environments are therefore read from the names of the files of the catalog, befo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from envbuilder.cli.context import command_settings
+from envbuilder.wiring.configuration import CATALOGS
+from envbuilder.wiring.settings import Settings
 
 
-def environment_ids(matrices: Path, start: str) -> list[str]:
-    """Return the ids of the environments of a catalog that begin with a text, oldest release first.
+def environment_ids(catalogs: Iterable[Path], start: str) -> list[str]:
+    """Return the ids of the environments of catalogs that begin with a text, oldest release first.
 
     Args:
-        matrices: Directory of the catalog; only names of files are read.
+        catalogs: Their directories; only names of files are read.
         start: Beginning of an id.
     """
-    files = (matrices / "environments").glob("*.yaml")
-    return sorted((file.stem for file in files if file.stem.startswith(start)), key=_by_number)
+    files = [file for folder in catalogs for file in (folder / "environments").glob("*.yaml")]
+    return sorted({file.stem for file in files if file.stem.startswith(start)}, key=_by_number)
+
+
+def _catalogs(here: Settings) -> Iterator[Path]:
+    """Yield the directories of the catalogs of this host; those of repositories as far as they were fetched."""
+    yield here.matrices
+    given = here.given(CATALOGS)
+    for word in given.words if given else ():
+        commit = word.rpartition("@")[2].partition("#")[0] if word.startswith("git+") else ""
+        if commit.isalnum():
+            yield from (here.cache_path / "catalogs").glob(f"{commit}*")
+        elif given:
+            yield given.folder / Path(word).expanduser()
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:
@@ -40,7 +54,7 @@ def environments(ctx: click.Context, param: click.Parameter | None, start: str) 
         param: Parameter of click.
         start: Beginning of a word.
     """
-    ids = environment_ids(command_settings().matrices, start)
+    ids = environment_ids(_catalogs(command_settings()), start)
     locks = sorted(file.name for file in Path().glob("*.lock") if file.name.startswith(start))
     return [CompletionItem(word) for word in (*locks, *ids)] or [CompletionItem(start, type="file")]
 

@@ -13,12 +13,23 @@ from envbuilder.catalog.selection import matching
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.buildable import buildable_document, buildable_notes
 from envbuilder.cli.output.catalogs import catalog_document, catalog_notes
-from envbuilder.cli.output.printing import folded, json_option, notice, print_json, table
+from envbuilder.cli.output.printing import Meaning, folded, json_option, meaning, notice, print_json, table
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.inventory import inventory
 
 HERE = "-here-"
-_BUILDS = {Buildability.YES: "yes", Buildability.UNKNOWN: "maybe", Buildability.NO: "no"}
+_BUILDS = {
+    Buildability.YES: meaning("yes", Meaning.GOOD),
+    Buildability.UNKNOWN: meaning("maybe", Meaning.DOUBTFUL),
+    Buildability.NO: meaning("no", Meaning.BAD),
+}
+_PROVEN = {
+    Grade.CPU: Meaning.NEUTRAL,
+    Grade.IMAGE_WITH_STAND_INS: Meaning.NEUTRAL,
+    Grade.IMAGE: Meaning.GOOD,
+    Grade.GPU: Meaning.GOOD,
+}
+"""Colours of evidence that something ran; an environment that was only documented, measured or resolved has none."""
 
 
 @click.command("list")
@@ -68,7 +79,7 @@ def _show(catalog: Catalog, rows: Sequence[tuple[Environment, Buildable]], *, as
         print_json({"schema": 1, "environments": [_document(catalog, row, answer) for row, answer in rows]})
         return
     header = ("ENVIRONMENT", "TF", "CUDA", "CUDNN", "PYTHON", "DRIVER", "PROVEN", "BUILDS", "BASE")
-    click.echo(table(header, [_line(catalog, row, answer) for row, answer in rows], last_optional=True))
+    click.echo(table(header, [_line(catalog, row, answer) for row, answer in rows], optional=len(header) - 1))
     environments = [row for row, _ in rows]
     notes = buildable_notes([answer for _, answer in rows])
     for line in (*_open_questions(environments), *notes, *catalog_notes(catalog, environments)):
@@ -86,7 +97,7 @@ def _line(catalog: Catalog, row: Environment, answer: Buildable) -> tuple[str, .
         str(cuda.cudnn.compiled) if cuda else "-",
         pythons[0] if len(pythons) == 1 else f"{pythons[0]}-{pythons[-1]}",
         str(floor) if floor else "-",
-        "stand-ins" if row.proven is Grade.IMAGE_WITH_STAND_INS else row.proven.value,
+        meaning("stand-ins" if row.proven is Grade.IMAGE_WITH_STAND_INS else row.proven.value, _PROVEN.get(row.proven)),
         _BUILDS[answer.verdict],
         _bases(row),
     )

@@ -12,7 +12,7 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.lock_image_digests import with_image
 from envbuilder.cli.options import cache_from_option, grouped, host_builds_option, source_options
-from envbuilder.cli.output.lock_changes import change_document, print_changes
+from envbuilder.cli.output.lock_changes import change_document, lock_document, print_changes
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.files import write_text
@@ -139,21 +139,8 @@ def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: b
 def _tell(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> None:
     changes = compare(before, made) if before else ()
     if as_json:
-        print_json(
-            {
-                "schema": 1,
-                "lock": str(target),
-                "digest": digest(made),
-                "manifest": made.image.manifest if made.image else None,
-                "base": made.base.id,
-                "unpinned": list(made.unpinned),
-                "python": str(made.python.version),
-                "packages": len(made.packages),
-                "refused": list(made.refused),
-                "deviations": list(made.differences),
-                "changes": [change_document(change) for change in changes],
-            }
-        )
+        document = [change_document(change) for change in changes]
+        print_json({"schema": 1, **lock_document(target, made), "changes": document})
         return
     click.echo(f"wrote {target}: {len(made.packages)} packages on {made.base.id}, {digest(made)[:19]}")
     if made.image:

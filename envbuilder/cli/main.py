@@ -104,7 +104,7 @@ class Stopped(KeyboardInterrupt):
     cls=LazyGroup,
     sections=SECTIONS,
     environments=_ENVIRONMENTS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @click.version_option(__version__, prog_name="envbuilder")
 def cli() -> None:

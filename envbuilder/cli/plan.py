@@ -55,7 +55,7 @@ def command(target: str | None, sources: Sources, base: str, tensorflow: Version
         )
         for number, layer in enumerate(planned.layers, 1)
     ]
-    click.echo(table(("", "ID", "SIZE".rjust(8), "DIGEST", "LAYER"), rows))
+    click.echo(table(("", "ID", "SIZE".rjust(8), "DIGEST", "LAYER"), rows, optional=1))
     click.echo("")
     for line in _identity(lock):
         click.echo(folded(line))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
 from envbuilder.catalog.advise.advice import Advice, Query, RequestedRange, Topic, requested_range
@@ -16,10 +17,12 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import find
 from envbuilder.core.errors import ResolutionFailed
 from envbuilder.core.names import requirement_name
+from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
-from envbuilder.lock.project.clues import Clue, ClueKind
+from envbuilder.lock.container_settings import ContainerSettings
+from envbuilder.lock.project.clues import Clue, ClueKind, UnusedLine
 from envbuilder.lock.project.conclusions import Conclusions, Device
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec_values import OwnFile, Spec
 
 _TOPICS = {
     Topic.PATCH: ClueKind.TENSORFLOW,
@@ -176,6 +179,14 @@ class PackageChange:
     after: str
     reason: str
 
+    @property
+    def package(self) -> str:
+        """Name of the package; empty if the project does not name it as a requirement."""
+        try:
+            return requirement_name(self.before)
+        except ValueError:
+            return ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adoption:
@@ -188,6 +199,7 @@ class Adoption:
         choice: Its environment.
         spec: Its spec; None if no environment fits.
         changes: Packages that could not be taken over as they are.
+        not_copied: Lines that copy files which cannot be own files.
     """
 
     files: tuple[str, ...]
@@ -196,9 +208,17 @@ class Adoption:
     choice: EnvironmentChoice
     spec: Spec | None = None
     changes: tuple[PackageChange, ...] = ()
+    not_copied: tuple[UnusedLine, ...] = ()
+
+    @property
+    def unused(self) -> tuple[UnusedLine, ...]:
+        """Lines of the project that are not taken over, with the reasons."""
+        return (*self.found.unused, *self.not_copied)
 
 
-def spec_of(catalog: Catalog, found: Conclusions, advice: Advice, day: date | None) -> Spec:
+def spec_of(
+    catalog: Catalog, found: Conclusions, advice: Advice, day: date | None, files: tuple[OwnFile, ...] = ()
+) -> Spec:
     """Return the spec of a project, with all its packages as they are.
 
     Args:
@@ -206,6 +226,7 @@ def spec_of(catalog: Catalog, found: Conclusions, advice: Advice, day: date | No
         found: What the project needs.
         advice: Its environment.
         day: Day of the last change of the project; the packages are those of that day if the environment's are older.
+        files: Own files.
     """
     row = find(catalog, advice.environment)
     python = advice.python
@@ -220,7 +241,47 @@ def spec_of(catalog: Catalog, found: Conclusions, advice: Advice, day: date | No
         apt=tuple(sorted({clue.value for clue in found.os_packages})),
         env=tuple(sorted(dict(_pair(clue.value) for clue in found.variables).items())),
         cutoff=day if day and day > row.cutoff else None,
+        files=files,
+        settings=ContainerSettings(
+            command=_words(found, ClueKind.COMMAND),
+            entrypoint=_words(found, ClueKind.ENTRYPOINT),
+            workdir=found.container[ClueKind.WORKDIR].value if ClueKind.WORKDIR in found.container else "",
+        ),
     )
+
+
+def _words(found: Conclusions, kind: ClueKind) -> tuple[str, ...] | None:
+    clue = found.container.get(kind)
+    return tuple(shlex.split(clue.value)) if clue else None
+
+
+def _requirement_of(clue: Clue) -> str:
+    """Return the requirement that a line states; empty if the line is something else."""
+    text = clue.line.text.partition("#")[0].strip()
+    try:
+        Requirement(text)
+    except InvalidRequirement:
+        return ""
+    return text
+
+
+def software_changes(catalog: Catalog, found: Conclusions, advice: Advice) -> tuple[PackageChange, ...]:
+    """Return what the environment has in place of the TensorFlow and the Keras of a project, where that differs."""
+    row = find(catalog, advice.environment)
+    changes: list[PackageChange] = []
+    framework = found.versions.get(ClueKind.TENSORFLOW)
+    asked = _requirement_of(framework) if framework else ""
+    if asked and normalized(Requirement(asked).name) != row.framework.package:
+        after = f"{row.framework.package}=={advice.tensorflow} of {row.id}"
+        changes.append(
+            PackageChange(before=asked, after=after, reason="an image has the TensorFlow of its environment")
+        )
+    keras = found.versions.get(ClueKind.KERAS)
+    for after in _standalone_keras(catalog, found, advice):
+        if keras and after != f"keras{keras.value}":
+            reason = f"the newest Keras of this range that is known to work with TensorFlow {advice.tensorflow}"
+            changes.append(PackageChange(before=f"keras{keras.value}", after=after, reason=reason))
+    return tuple(changes)
 
 
 def _standalone_keras(catalog: Catalog, found: Conclusions, advice: Advice) -> tuple[str, ...]:
@@ -290,13 +351,19 @@ def _changed(
     reason = _reason(problem)
     name = requirement_name(package)
     loose = _any_version(package)
+    last = None
     for requirement, is_built in ((loose, False), (package, True), (loose, True)):
         candidate = _with(accepted, (requirement,))
         if is_built:
             candidate = replace(candidate, source_builds=tuple(sorted({*candidate.source_builds, name})))
-        if (requirement != package or is_built) and fits(candidate) is None:
+        if requirement == package and not is_built:
+            continue
+        last = fits(candidate)
+        if last is None:
             after = f"{requirement}, built from source" if is_built else requirement
             return candidate, PackageChange(before=package, after=after, reason=reason)
+    if last and _reason(last) != reason:
+        reason += f"; from source: {_reason(last)}"
     return accepted, PackageChange(before=package, after="", reason=reason)
 
 

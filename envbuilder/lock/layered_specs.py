@@ -118,11 +118,12 @@ def _located(reference: CatalogReference, layer: SpecLayer) -> CatalogReference:
         case GitReference():
             return reference
         case DirectoryReference(path=path):
-            if Path(path).is_absolute():
-                problem = "must be relative to the spec: other machines do not have this directory"
+            folder = os.path.normpath(layer.path.parent / path)
+            if Path(path).is_absolute() or not _is_inside(folder, _project(layer.path)):
+                problem = f"{shown(path)} is outside the project: other machines do not have this directory"
                 hint = "name it in ENVBUILDER_CATALOGS, or a commit of its repository here: git+URL@COMMIT"
                 raise _fault(layer, "catalogs", problem, hint)
-            return DirectoryReference(path=os.path.normpath(layer.path.parent / path))
+            return DirectoryReference(path=folder)
         case _:
             assert_never(reference)
 
@@ -176,11 +177,16 @@ def _beside(layer: SpecLayer, extended: str, root: Path, described: str, *, fold
         InvalidInput: It does not exist, or is outside of `root`.
     """
     file = Path(os.path.normpath((folder or layer.path.parent) / extended))
-    if Path(extended).is_absolute() or not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root)):
+    if Path(extended).is_absolute() or not _is_inside(file, root):
         raise _fault(layer, EXTENDS, f"{shown(extended)} is outside {described}")
     if not file.is_file():
         raise _fault(layer, EXTENDS, f"file not found: {file}")
     return file
+
+
+def _is_inside(path: Path | str, root: Path) -> bool:
+    """Return True if a path, with its symbolic links followed, is below a directory."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def _refuse_repeated(layer: SpecLayer, file: Path, seen: list[Path]) -> None:

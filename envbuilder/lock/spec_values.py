@@ -128,12 +128,12 @@ class Sources:
         registry_mirror: Registry that serves the base images instead of the public ones, such as `localhost:5000`.
         mirror: Repository of a registry with files of locks, for those that their sources no longer have, such as
             `localhost:5000/team/tf`; empty for that of this host.
-        debian_mirrors: See `PackageArchives`.
-        debian_keyring: See there.
-        debian_allow_expired: See there.
-        ubuntu_mirrors: See there.
-        ubuntu_keyring: See there.
-        ubuntu_allow_expired: See there.
+        debian_mirrors: Addresses of Debian archives, asked in this order; empty for those of this host.
+        debian_keyring: File with the keys that sign them; empty for Debian's own. Never from a spec.
+        debian_allow_expired: Accept suites of Debian whose Release file has expired.
+        ubuntu_mirrors: Addresses of Ubuntu archives, likewise.
+        ubuntu_keyring: File with the keys that sign them; empty for Ubuntu's own. Never from a spec.
+        ubuntu_allow_expired: Accept suites of Ubuntu whose Release file has expired.
         index: Address of a package index; empty for uv's own configuration.
         python_archives: Interpreter archives that the user names, as paths.
         layer_caches: Repositories, as `HOST/NAME`, whose statements about layers are trusted; in order.

@@ -116,15 +116,25 @@ def requests_for(
         LicenseNotAccepted: A lock takes libraries out of archives with a license, which is not accepted.
     """
     refuse_shared_names([lock.name or lock.environment for lock, _ in locks], tags)
-    for lock, merged in locks:
-        accepted = accepts_nvidia_eula(session.settings, merged)
-        refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
-        add_archives(session, merged)
-        add_mirrored(session, lock, merged, offline=offline)
     return tuple(
-        ImageRequest(lock=lock, sources=merged, names=_names(lock, tags) or default_names(lock))
+        image_request(session, lock, merged, _names(lock, tags) or default_names(lock), offline=offline)
         for lock, merged in locks
     )
+
+
+def image_request(
+    session: Session, lock: Lock, sources: Sources, names: tuple[str, ...], *, offline: bool
+) -> ImageRequest:
+    """Return the request for one lock; its interpreter archives are added to the cache.
+
+    Raises:
+        LicenseNotAccepted: It takes libraries out of archives with a license, which is not accepted.
+    """
+    accepted = accepts_nvidia_eula(session.settings, sources)
+    refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
+    add_archives(session, sources)
+    add_mirrored(session, lock, sources, offline=offline)
+    return ImageRequest(lock=lock, sources=sources, names=names)
 
 
 def _names(lock: Lock, tags: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from envbuilder.core.errors import EngineUnavailable
 from envbuilder.core.names import requirement_name
 from envbuilder.core.references import ImageRef, repository_of
 from envbuilder.core.versions import Release
-from envbuilder.image.builder import BuildOptions, Engine, ImageRequest
+from envbuilder.image.builder import BuildOptions, Engine, ImageRequest, default_names
 from envbuilder.image.plan.layers import LABEL_LOCK
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.create import with_sizes
@@ -20,7 +20,7 @@ from envbuilder.lock.obtain import obtain_with_profile
 from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, with_profiles
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.engines import ENGINES
-from envbuilder.wiring.image_requests import requests_for
+from envbuilder.wiring.image_requests import image_request
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import package_resolver, package_sizes
@@ -43,16 +43,15 @@ def request_with(session: Session, target: str | None, profile: str, sources: So
     """
     lock, merged = obtain_lock(session, target, sources)
     [chosen] = chosen_profiles(session.catalog, (profile,), Version(lock.framework_version))
-    packages = {pin.name for pin in lock.packages}
-    if packages.issuperset(map(requirement_name, chosen.requirements)):
-        return requests_for(session, [(lock, merged)], (), offline=False)[0]
+    names = {pin.name for pin in lock.packages}
+    if names.issuperset(map(requirement_name, chosen.requirements)):
+        return image_request(session, lock, merged, default_names(lock), offline=False)
     complete = obtain_with_profile(
         session.settings.use("locks"), lock, chosen, lambda: _extended(session, lock, chosen, merged), session.progress
     )
     repository = repository_of(lock.name or lock.environment)
     tags = ("-".join(complete.profiles), digest(complete).removeprefix("sha256:")[:_DIGITS])
-    names = tuple(f"{repository}:{tag}" for tag in tags)
-    return requests_for(session, [(complete, merged)], names, offline=False)[0]
+    return image_request(session, complete, merged, tuple(f"{repository}:{tag}" for tag in tags), offline=False)
 
 
 def built(session: Session, request: ImageRequest, engine: Engine) -> str:

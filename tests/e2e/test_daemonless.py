@@ -75,7 +75,7 @@ def test_a_program_runs_in_it_with_a_memory_policy(tool: Tool, assembled: dict[s
     assert (done.status, done.stdout) == (3, "growth\n"), done.stderr
     refused = tool("run", "--engine", "assemble", "--gpus", ROW, "true")
     assert refused.status == 2
-    assert "GPUs are not supported" in refused.stderr
+    assert "no GPUs for a command without a container engine" in refused.stderr
 
 
 def test_two_workers_in_networks_of_their_own_train_as_one(

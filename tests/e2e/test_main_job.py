@@ -94,7 +94,6 @@ def test_a_program_runs_in_the_image_with_a_memory_policy_and_its_folder(
 ) -> None:
     folder = tmp_path / "job"
     folder.mkdir()
-    folder.chmod(0o777)
     (folder / "train.py").write_text(
         "import os, sys, tensorflow as tf\n"
         "print(os.getcwd(), os.environ['ENVBUILDER_MEMORY'], tf.__version__)\n"
@@ -108,6 +107,7 @@ def test_a_program_runs_in_the_image_with_a_memory_policy_and_its_folder(
     assert done.stdout.split() == ["/work/job", "limit:1GiB", "2.15.1"]
     assert "without GPUs; GPU memory: limit:1GiB (--memory)" in done.stderr
     assert (folder / "made").read_text(encoding="utf-8") == "x"
+    assert (folder / "made").stat().st_uid == os.geteuid()
 
 
 def test_a_second_build_takes_every_step_from_the_cache(tool: Tool, built: str) -> None:

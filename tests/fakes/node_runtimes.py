@@ -37,6 +37,8 @@ words = arguments[2:]
 given = options(words, {"--network", "--pwd", "--workdir", "--bind"}, {"--cleanenv", "--contain", "--net", "--nv"})
 image = words.pop(0)
 path = image.split(":", 1)[-1]
+if path == "//localhost:5000/tf:1" and os.environ.get("APPTAINER_NOHTTPS") == "1":
+    path = "/"
 if not os.path.exists(path):
     sys.stderr.write("FATAL:   could not open image %s\\n" % path)
     sys.exit(255)

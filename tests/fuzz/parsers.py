@@ -17,6 +17,7 @@ from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.references import catalog_reference
 from envbuilder.cli.output.doctor_text import doctor_text
 from envbuilder.cluster.fleet.collection import open_collection
 from envbuilder.cluster.fleet.fleet_check import check_fleet
@@ -339,6 +340,11 @@ PARSERS: Mapping[str, Parser] = {
     "signature": Parser(run=_signature, seeds=seeds.signatures),
     "challenge": Parser(run=_challenge, seeds=lambda: seeds.CHALLENGES),
     "token": Parser(run=_token, seeds=lambda: seeds.TOKENS),
+    "catalog-reference": Parser(
+        run=lambda data, _: catalog_reference(_text(data)),
+        seeds=lambda: seeds.CATALOG_REFERENCES,
+        refuses=(ValueError,),
+    ),
     "reference": Parser(
         run=lambda data, _: ImageRef.parse(_text(data)),
         seeds=lambda: (b"localhost:5000/team/tf:1", b"a/b@sha256:" + b"a" * 64),

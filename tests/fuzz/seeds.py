@@ -194,6 +194,10 @@ def signatures() -> tuple[bytes, ...]:
     return (*made, *files("tests/data/signatures/payload.json", "tests/data/signatures/cosign.pub"))
 
 
+CATALOG_REFERENCES = (
+    b"../catalog",
+    b"git+ssh://git@git.example/team/catalog.git@0123456789abcdef0123456789abcdef01234567#subdirectory=tf/catalog",
+)
 CHALLENGES = (
     b'Bearer realm="https://auth.example/token",service="registry.example",scope="repository:a/b:pull"',
     b'Basic realm="x", Bearer realm=https://a.example/t , scope="a b"',

@@ -12,7 +12,7 @@ from subprocess import PIPE, STDOUT
 from envbuilder.catalog.load.catalog import load_catalog
 from tools.docs import interface
 from tools.docs.commands import command_pages
-from tools.docs.environments import FOLDER, environment_pages
+from tools.docs.environments import FOLDER, environment_pages, linked
 from tools.docs.navigation import NAVIGATION, navigation
 from tools.docs.outside import loaded_from_elsewhere
 from tools.docs.reports import write_reports
@@ -38,6 +38,7 @@ def main(target: Path) -> None:
         interface.PAGE: interface.interface_page(),
         **environment_pages(load_catalog(_ROOT / "matrices")),
     }
+    generated["gpus.md"] = linked((docs / "gpus.md").read_text(encoding="utf-8"))
     stage(_ROOT, pages, generated)
     if not write_reports(_ROOT / "tests" / "golden" / "reports", pages):
         print("docs: no pictures of reports: no Chromium is installed", file=sys.stderr)

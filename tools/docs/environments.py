@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
@@ -35,6 +36,11 @@ def environment_pages(catalog: Catalog) -> Mapping[str, str]:
     }
 
 
+def linked(page: str) -> str:
+    """Return a page of the top level with links from the first cells of its tables to the pages of environments."""
+    return re.sub(r"^\| (tf-[\w.-]+) \|", rf"| [\1]({FOLDER}/\1.md) |", page, flags=re.MULTILINE)
+
+
 def _page(lines: Iterator[str]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
@@ -43,8 +49,9 @@ def _index(catalog: Catalog, rows: tuple[Environment, ...]) -> Iterator[str]:
     yield "# Environments"
     yield ""
     yield f"The catalog has {len(rows)} environments: with and without GPU for each release of TensorFlow. CUDA, cuDNN"
-    yield "and driver are those of the preferred base. [Which GPU gets what](../gpus.md) compares them by GPU, and"
-    yield "[`envbuilder advise`](../advise.md) recommends one for your machine and your versions."
+    yield "and driver are those of the preferred base. [GPU support](../gpus.md) compares them by GPU, and"
+    yield "[`envbuilder advise`](../advise.md) recommends one for your machine and your versions. The compute"
+    yield "capabilities are those with machine code, from the oldest to the newest."
     yield ""
     yield "The last column is the strongest evidence that the environment works:"
     yield ""

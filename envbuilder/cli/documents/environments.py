@@ -11,6 +11,7 @@ from envbuilder.catalog.cuda import Coverage, Linkage
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PublicationState, PythonProvider
 from envbuilder.catalog.evidence import Grade
 from envbuilder.catalog.verdicts import Aspect, Fit, Rule
+from envbuilder.lock.container_settings import ContainerSettings
 
 
 class Buildable(TypedDict):
@@ -37,6 +38,16 @@ class Unproven(TypedDict):
     when: str
 
 
+class TeamCatalog(TypedDict):
+    """The catalog of a team that has an environment; `address` and `commit` are null for a directory without git."""
+
+    name: str
+    directory: str
+    address: str | None
+    commit: str | None
+    digest: str
+
+
 class ListedEnvironment(TypedDict):
     """One environment of the catalog; `cuda`, `cudnn` and `driver` are null without a GPU."""
 
@@ -52,6 +63,7 @@ class ListedEnvironment(TypedDict):
     unproven: list[Unproven]
     buildable: Buildable
     bases: list[str]
+    catalog: TeamCatalog | None
 
 
 class EnvironmentList(TypedDict):
@@ -329,6 +341,7 @@ class ShownEnvironment(TypedDict):
     evidence: list[ShownEvidence]
     unproven: list[Unproven]
     sources: list[str]
+    catalog: TeamCatalog | None
 
 
 class LockedBase(TypedDict):
@@ -346,6 +359,41 @@ class LockedCuda(TypedDict):
     version: str
     cudnn: str
     driver: str
+    require: str
+
+
+class LockedCatalog(TypedDict):
+    """The catalog of a team that the environment of a lock is from."""
+
+    name: str
+    commit: str | None
+    digest: str
+
+
+class SpecCatalog(TypedDict):
+    """A catalog that a spec is read with."""
+
+    name: str
+    commit: str | None
+
+
+class SpecValue(TypedDict):
+    """A value of a spec, with the file and the line that it is from."""
+
+    field: str
+    value: object
+    file: str
+    line: int
+
+
+class ShownSpec(TypedDict):
+    """`show SPEC`: the values of a spec and of those that it extends."""
+
+    schema: Literal[1]
+    spec: str
+    files: list[str]
+    catalogs: list[SpecCatalog]
+    values: list[SpecValue]
 
 
 class LockedArchive(TypedDict):
@@ -377,6 +425,7 @@ class ShownLock(TypedDict):
     schema: Literal[1]
     lock: str
     environment: str
+    catalog: LockedCatalog | None
     tensorflow: Wheel
     base: LockedBase
     python: ShownPython
@@ -389,6 +438,7 @@ class ShownLock(TypedDict):
     os_packages: list[str]
     files: list[str]
     env: dict[str, str]
+    settings: ContainerSettings
     deviations: list[str]
     refused: list[str]
     created: str

@@ -98,7 +98,13 @@ DOCUMENTS: Final[Mapping[str, Document]] = dict(
             environments.GpuTable,
             environments.FitList,
         ),
-        _of("One environment, or the image of a lock", "show", environments.ShownEnvironment, environments.ShownLock),
+        _of(
+            "One environment, the image of a lock, or the values of a spec",
+            "show",
+            environments.ShownEnvironment,
+            environments.ShownLock,
+            environments.ShownSpec,
+        ),
         _of("Recommended environments", "advise", environments.Recommendation),
         _of("The spec for an existing project", "adopt", projects.Adoption),
         _of(

@@ -8,7 +8,7 @@ from pathlib import Path
 from envbuilder.cli.output.printing import folded, heading
 from envbuilder.core.names import requirement_name
 from envbuilder.core.versions import Release
-from envbuilder.lock.adopt import Adoption, GivenUp
+from envbuilder.lock.adopt import Adoption, GivenUp, PackageChange
 from envbuilder.lock.project.clues import Clue, ClueKind
 
 _TITLES = {
@@ -19,6 +19,7 @@ _TITLES = {
     ClueKind.CUDNN: "cuDNN",
 }
 _MOST_NAMES = 5
+_LONGEST_NOTE = 200
 
 
 def adoption_text(adoption: Adoption, columns: int) -> str:
@@ -38,8 +39,8 @@ def _lines(adoption: Adoption) -> Iterator[str]:
     yield ""
     yield heading(_headline(adoption))
     yield from _environment_lines(adoption)
-    yield from _section("Changed packages", (_change_line(adoption, change.before) for change in adoption.changes))
-    unused = (f"  {each.line} {each.line.text}: {each.reason}" for each in adoption.found.unused)
+    yield from _section("What had to change", map(_change_line, adoption.changes))
+    unused = (f"  {each.line} {each.line.text}: {each.reason}" for each in adoption.unused)
     yield from _section("Not taken over", unused)
 
 
@@ -60,6 +61,8 @@ def _found_lines(adoption: Adoption) -> Iterator[str]:
     yield f"  device: {found.device.value}"
     for clue in (*found.packages, *found.os_packages, *found.variables):
         yield f"  {clue.value}   {_origin(clue)}"
+    for clue in (*found.container.values(), *found.copies):
+        yield f"  {clue.kind.value}: {clue.value}   {_origin(clue)}"
 
 
 def _origin(clue: Clue) -> str:
@@ -101,9 +104,8 @@ def _missing_lines(adoption: Adoption, release: Release) -> Iterator[str]:
         yield f"  TensorFlow {having[0]} to {having[-1]} have all names that the code uses"
 
 
-def _change_line(adoption: Adoption, before: str) -> str:
-    change = next(each for each in adoption.changes if each.before == before)
-    return f"  {before}: {f'now {change.after}' if change.after else 'left out'}; {change.reason}"
+def _change_line(change: PackageChange) -> str:
+    return f"  {change.before}: {f'now {change.after}' if change.after else 'left out'}; {change.reason}"
 
 
 def notes(adoption: Adoption) -> Mapping[str, str]:
@@ -113,6 +115,9 @@ def notes(adoption: Adoption) -> Mapping[str, str]:
     keras = found.versions.get(ClueKind.KERAS)
     if keras:
         by_package["keras"] = str(keras.line)
+    for change in adoption.changes:
+        if change.package in by_package:
+            by_package[change.package] += _shortened(f"; {change.before} there: {change.reason}")
     packages = adoption.spec.packages if adoption.spec else ()
     framework = found.versions.get(ClueKind.TENSORFLOW)
     python = found.versions.get(ClueKind.PYTHON)
@@ -123,15 +128,27 @@ def notes(adoption: Adoption) -> Mapping[str, str]:
         **({"environment": str(framework.line), "tensorflow": str(framework.line)} if framework else {}),
         **({"python": str(python.line)} if python else {}),
         **({"cutoff": "last change of the project"} if adoption.last_change else {}),
+        **{kind.value: str(clue.line) for kind, clue in found.container.items()},
     }
 
 
-def adoption_document(adoption: Adoption, written: Path | None) -> dict[str, object]:
+def left_out(adoption: Adoption) -> Mapping[str, str]:
+    """Return the packages of the project that are not in the spec, with the reasons."""
+    return {change.before: _shortened(change.reason) for change in adoption.changes if not change.after}
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_NOTE else f"{line[: _LONGEST_NOTE - 1]}…"
+
+
+def adoption_document(adoption: Adoption, written: Path | None, lock: dict[str, object] | None) -> dict[str, object]:
     """Return the document of `--json`.
 
     Args:
         adoption: The result.
         written: The spec that was written; None for none.
+        lock: The document of the lock that was written; None for none.
     """
     found, choice, spec = adoption.found, adoption.choice, adoption.spec
     return {
@@ -139,8 +156,13 @@ def adoption_document(adoption: Adoption, written: Path | None) -> dict[str, obj
         "files": list(adoption.files),
         "last_change": str(adoption.last_change) if adoption.last_change else None,
         "clues": [
-            _clue(clue) for clue in (*found.versions.values(), *found.packages, *found.os_packages, *found.variables)
+            _clue(clue)
+            for clue in (
+                *(*found.versions.values(), *found.packages, *found.os_packages, *found.variables),
+                *(*found.container.values(), *found.copies),
+            )
         ],
+        "own_files": {file.path: file.source for file in spec.files} if spec else {},
         "device": found.device.value,
         "releases": [str(release) for release in found.releases],
         "environment": choice.advice.environment if choice.advice else None,
@@ -156,9 +178,10 @@ def adoption_document(adoption: Adoption, written: Path | None) -> dict[str, obj
         ],
         "unused": [
             {"file": each.line.file, "line": each.line.number, "text": each.line.text, "reason": each.reason}
-            for each in found.unused
+            for each in adoption.unused
         ],
         "spec": str(written) if written else None,
+        "lock": lock,
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.output.printing import folded, table
+from envbuilder.cli.output.printing import Meaning, folded, meaning, table
 from envbuilder.core.units import size
 from envbuilder.image.builder import BuiltImage, BuiltLayer, Delivered, Engine
 from envbuilder.image.builds import LoadResult
@@ -33,7 +33,14 @@ def print_built(images: Sequence[BuiltImage]) -> None:
 def _layer_table(layers: Sequence[BuiltLayer]) -> str:
     if any(layer.made is None for layer in layers):
         return table(("SIZE".rjust(8), "LAYER"), [(size(layer.size).rjust(8), layer.title) for layer in layers])
-    rows = [(size(layer.size).rjust(8), "made" if layer.made else "there", layer.title) for layer in layers]
+    rows = [
+        (
+            size(layer.size).rjust(8),
+            meaning("made", Meaning.GOOD) if layer.made else meaning("there", Meaning.NEUTRAL),
+            layer.title,
+        )
+        for layer in layers
+    ]
     return table(("SIZE".rjust(8), "", "LAYER"), rows)
 
 

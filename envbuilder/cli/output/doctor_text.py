@@ -80,7 +80,7 @@ def _finding(finding: Finding, width: int) -> Iterator[str]:
     for remedy in finding.remedies:
         yield folded(f"  → {remedy.text}", width)
         if remedy.command:
-            yield f"      {remedy.command}"
+            yield from (f"      {line}" for line in remedy.command.splitlines())
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from click import unstyle
-
 from envbuilder.catalog.coverage import GpuSupport, PartCoverage, support
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
 from envbuilder.catalog.gpus import Architecture
-from envbuilder.cli.output.printing import aligned, columns_or, folded, heading
+from envbuilder.cli.output.printing import Meaning, aligned, columns_or, folded, heading, meaning, printed
 from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
 
 WIDTH = 120
 _GAP = "  "
+_MEANINGS = {"code": Meaning.GOOD, "jit": Meaning.NEUTRAL, "-": Meaning.BAD, "?": Meaning.DOUBTFUL}
 
 
 def gpu_table(catalog: Catalog, rows: Sequence[Environment]) -> str:
@@ -33,7 +32,7 @@ def gpu_table(catalog: Catalog, rows: Sequence[Environment]) -> str:
         *_left_out(rows),
     ]
     room = min(WIDTH, columns_or(WIDTH))
-    return "\n".join(line and folded(line, room) if len(unstyle(line)) > room else line for line in lines)
+    return "\n".join(line and folded(line, room) if printed(line) > room else line for line in lines)
 
 
 def gpu_document(catalog: Catalog, rows: Sequence[Environment]) -> dict[str, object]:
@@ -65,8 +64,8 @@ def _together(catalog: Catalog, rows: Sequence[Environment]) -> Iterator[str]:
     supports = [support(catalog.cuda, row, row.bases[0]) for row in rows]
     yield from _parts(rows, supports)
     yield ""
-    for sign, meaning in LEGEND:
-        yield f"  {sign:<4}  {meaning}"
+    for sign, words in LEGEND:
+        yield f"  {_padded(sign, 4)}  {words}"
     yield from _compilers(catalog, rows, supports)
     yield ""
     yield f"{BASIS} For the reasons and other bases: `envbuilder list ENV --gpus`."
@@ -76,7 +75,7 @@ def _parts(rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, ...
     """Yield the table, in several parts of fewer generations if the terminal is too narrow for it."""
     above, header, *body = _columns(rows, supports)
     names = tuple(generations(supports[0]))
-    if len(names) == 1 or max(map(len, body)) <= columns_or(WIDTH):
+    if len(names) == 1 or max(map(printed, body)) <= columns_or(WIDTH):
         yield from (heading(above), heading(header), *body)
         return
     count = sum(count for _, count in names[: len(names) // 2])
@@ -101,7 +100,11 @@ def _columns(rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, .
 def _grouped(cells: Sequence[str], widths: Sequence[int], counts: Sequence[int]) -> list[str]:
     """Return the cells of each generation, side by side."""
     left = iter(zip(cells, widths, strict=True))
-    return [" ".join(f"{cell:<{width}}" for cell, width in islice(left, count)) for count in counts]
+    return [" ".join(_padded(cell, width) for cell, width in islice(left, count)) for count in counts]
+
+
+def _padded(cell: str, width: int) -> str:
+    return meaning(cell, Meaning.DOUBTFUL if cell.endswith("?") else _MEANINGS.get(cell)) + " " * (width - len(cell))
 
 
 def _compilers(

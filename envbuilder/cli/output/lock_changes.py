@@ -1,12 +1,15 @@
-"""Output of differences between locks."""
+"""Output of new locks, and of differences between locks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import click
 
 from envbuilder.lock.diff import Change
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import digest
 
 _COLOURS = {"+": "green", "-": "red", "~": "yellow"}
 
@@ -16,6 +19,21 @@ def print_changes(changes: Iterable[Change]) -> None:
     for change in changes:
         text = str(change)
         click.echo(click.style(text[0], fg=_COLOURS[text[0]]) + text[1:])
+
+
+def lock_document(path: Path, lock: Lock) -> dict[str, object]:
+    """Return the description of a lock that was written as JSON."""
+    return {
+        "lock": str(path),
+        "digest": digest(lock),
+        "manifest": lock.image.manifest if lock.image else None,
+        "base": lock.base.id,
+        "unpinned": list(lock.unpinned),
+        "python": str(lock.python.version),
+        "packages": len(lock.packages),
+        "refused": list(lock.refused),
+        "deviations": list(lock.differences),
+    }
 
 
 def change_document(change: Change) -> dict[str, str | None]:

@@ -7,6 +7,8 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -56,24 +58,51 @@ def warning(text: str) -> None:
         say(f"{click.style('warning:', fg='yellow', bold=True)} {wrapped(foreign(text), 9)}")
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, last_optional: bool = False) -> str:
-    """Return left-aligned columns, two blanks apart; the last is not padded.
+class Meaning(StrEnum):
+    """What a word in a table says, as its colour."""
+
+    GOOD = "green"
+    DOUBTFUL = "yellow"
+    BAD = "red"
+    NEUTRAL = "cyan"
+
+
+def meaning(text: str, kind: Meaning | None) -> str:
+    """Return a text in the colour of its meaning; without one, as it is."""
+    return click.style(text, fg=kind.value) if kind else text
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, optional: int | None = None) -> str:
+    """Return left-aligned columns, two blanks apart; the last is not padded, and folded on a narrow terminal.
 
     Args:
         header: Titles of the columns.
-        rows: Cells.
-        last_optional: On a terminal that is too narrow for the last column, leave it out instead of folding it.
+        rows: Cells, with colours or without; no colours in the last column.
+        optional: Number of the column that is left out on a terminal that is too narrow for all, from 0.
     """
-    cells = [header, *rows]
-    lines = list(aligned(cells))
-    start = len(lines[0]) - len(header[-1])
+    cells = [list(header), *map(list, rows)]
     columns = columns_or(UNLIMITED)
-    if last_optional and columns < max(map(len, lines)):
-        lines = list(aligned(line[:-1] for line in cells))
-    elif columns != UNLIMITED and columns - start >= _NARROWEST_COLUMN:
+    if optional is not None and columns < max(map(printed, aligned(cells))):
+        cells = [[*line[:optional], *line[optional + 1 :]] for line in cells]
+    starts = list(aligned([*line[:-1], "|"] for line in cells))
+    start = printed(starts[0]) - 1
+    if columns != UNLIMITED and columns - start >= _NARROWEST_COLUMN:
         hang = "\n" + " " * start
-        lines = [line[:start] + textwrap.fill(line[start:], columns - start).replace("\n", hang) for line in lines]
+        lasts = ["\n".join(_words(line[-1], columns - start)).replace("\n", hang) for line in cells]
+    else:
+        lasts = [line[-1] for line in cells]
+    lines = [(first[:-1] + last).rstrip() for first, last in zip(starts, lasts, strict=True)]
     return "\n".join([heading(lines[0]), *lines[1:]])
+
+
+def _words(text: str, columns: int) -> list[str]:
+    """Return the lines of a cell; ids and paths are split only if they are longer than a line."""
+    return textwrap.wrap(text, columns, break_on_hyphens=False) if printed(text) > columns else [text]
+
+
+def printed(text: str) -> int:
+    """Return the columns of a text on a terminal."""
+    return len(click.unstyle(text))
 
 
 def columns_or(otherwise: int) -> int:
@@ -89,6 +118,8 @@ def width() -> int:
 def folded(line: str, columns: int | None = None) -> str:
     """Return a line of at most `columns` columns; the rest continues below, indented by two more.
 
+    Ids and paths are not split unless they are longer than a line.
+
     Args:
         line: The line.
         columns: Maximum; None for those of the terminal.
@@ -98,7 +129,7 @@ def folded(line: str, columns: int | None = None) -> str:
           one two
             three
     """
-    return _filled(line, columns or width(), hang="  ", hyphens=True)
+    return _filled(line, columns or width(), hang="  ")
 
 
 def paragraph(line: str, columns: int) -> str:
@@ -109,27 +140,29 @@ def paragraph(line: str, columns: int) -> str:
           one two
           three
     """
-    return _filled(line, columns, hang="", hyphens=False)
+    return _filled(line, columns, hang="")
 
 
 def aligned(lines: Iterable[Sequence[str]], gap: str = "  ") -> Iterator[str]:
     """Yield left-aligned columns; the last is not padded."""
     rows = list(lines)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(printed, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        yield gap.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield gap.join(cell + " " * (width - printed(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _filled(line: str, columns: int, *, hang: str, hyphens: bool) -> str:
+def _filled(line: str, columns: int, *, hang: str) -> str:
     indent = " " * (len(line) - len(line.lstrip()))
-    return textwrap.fill(
+    fill = partial(
+        textwrap.fill,
         line.strip(),
         columns,
         initial_indent=indent,
         subsequent_indent=f"{indent}{hang}",
         break_long_words=False,
-        break_on_hyphens=hyphens,
     )
+    whole = fill(break_on_hyphens=False)
+    return whole if max(map(len, whole.split("\n"))) <= columns else fill(break_on_hyphens=True)
 
 
 def heading(text: str) -> str:

@@ -11,13 +11,13 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.options import grouped
-from envbuilder.cli.output.printing import json_option, print_json, table
+from envbuilder.cli.output.printing import WIDEST, Meaning, columns_or, json_option, meaning, print_json, table
 from envbuilder.cli.output.terminal import TERMINAL
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.diagnostics.checks.results import NotProven, Report
 from envbuilder.diagnostics.report.registry import FORMATS, Format, format_named, format_of
-from envbuilder.diagnostics.report.text_format import text_report
+from envbuilder.diagnostics.report.text_format import WIDTH, text_report
 
 _FIRST = 3
 
@@ -120,8 +120,10 @@ def _print_all(reports: Sequence[Report], form: str) -> None:
 
 
 def _shown(report: Report, form: str) -> str:
-    """Return a report in a format, for standard output; text has colours on a terminal."""
-    return text_report(report, color=TERMINAL.colorful(sys.stdout)) if form == "text" else format_named(form)(report)
+    """Return a report in a format, for standard output; text fits a terminal, and has colours there."""
+    if form != "text":
+        return format_named(form)(report)
+    return text_report(report, color=TERMINAL.colorful(sys.stdout), columns=min(columns_or(WIDTH), WIDEST))
 
 
 def _row(report: Report) -> tuple[str, ...]:
@@ -129,7 +131,7 @@ def _row(report: Report) -> tuple[str, ...]:
     unproven = [each for each in report.results if isinstance(each.outcome, NotProven)]
     first = ", ".join(result.id for result in failed[:_FIRST])
     more = f" +{len(failed) - _FIRST}" if len(failed) > _FIRST else ""
-    result = "passed" if report.passed else "FAILED"
+    result = meaning("passed", Meaning.GOOD) if report.passed else meaning("FAILED", Meaning.BAD)
     return (report.subject, result, str(len(failed)), str(len(unproven)), f"{first}{more}" or "-")
 
 

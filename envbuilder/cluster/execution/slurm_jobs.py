@@ -42,6 +42,9 @@ _ON_ITS_WAY = frozenset(
 )
 """States of a job that can still end well: JOB STATE CODES in https://slurm.schedmd.com/squeue.html"""
 
+_USUAL = frozenset({"", "Priority", "Resources", "JobArrayTaskLimit"})
+"""Reasons of jobs that wait for their turn: JOB REASON CODES in https://slurm.schedmd.com/squeue.html"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobState:
@@ -105,6 +108,7 @@ class SlurmExecutor:
     def map(self, items: Sequence[WorkItem]) -> Generator[Outcome]:
         """See `Executor.map`."""
         jobs = dict(self._queue.submit(items))
+        self._progress(f"jobs submitted: {len(jobs)}")
         shown: dict[str, JobState] = {}
         gone: dict[str, float] = {}
         try:
@@ -131,7 +135,8 @@ class SlurmExecutor:
     def _show(self, name: str, state: JobState | None, shown: dict[str, JobState]) -> None:
         if state is not None and state != shown.get(name):
             shown[name] = state
-            self._progress(f"{name}: {state}")
+            if state.state != "PENDING" or state.why not in _USUAL:
+                self._progress(f"{name}: {state}")
 
 
 def _outcome(name: str, job: Any) -> Outcome:  # noqa: ANN401  submitit is optional, and has no types here

@@ -22,14 +22,21 @@ from envbuilder.diagnostics.report.summary import (
 WIDTH = 100
 REQUIRED = "required, so it counts as failed"
 _COLUMN = 28
+_LEAST = 20
 _BOLD, _FAINT, _CYAN = "1", "2", "36"
 _COLORS = {OutcomeKind.FAILED: "31;1", OutcomeKind.NOT_PROVEN: "33;1", OutcomeKind.PASSED: "32;1"}
 _MARKS = {OutcomeKind.FAILED: "✗", OutcomeKind.NOT_PROVEN: "?", OutcomeKind.PASSED: "✓"}
 
 
-def text_report(report: Report, *, color: bool = False) -> str:
-    """Return the report, grouped by outcome: failures, not proven, passed; then parts that were not covered."""
-    pen = _Pen(color=color)
+def text_report(report: Report, *, color: bool = False, columns: int = WIDTH) -> str:
+    """Return the report, grouped by outcome: failures, not proven, passed; then parts that were not covered.
+
+    Args:
+        report: The report.
+        color: Whether to use colours.
+        columns: Maximum of columns; only ids and paths may be longer.
+    """
+    pen = _Pen(color=color, columns=columns)
     lines = [
         *_wrapped(f"{report.subject} ({report.environment})", "", pen, code=_BOLD),
         *_columns(report.facts, "  ", pen),
@@ -46,10 +53,11 @@ def text_report(report: Report, *, color: bool = False) -> str:
 
 
 class _Pen:
-    """Colours, or none."""
+    """Colours, or none, and the columns of a line."""
 
-    def __init__(self, *, color: bool) -> None:
+    def __init__(self, *, color: bool, columns: int) -> None:
         self._color = color
+        self.columns = columns
 
     def paint(self, text: str, code: str) -> str:
         """Return the text in a colour, which is reset at its end."""
@@ -120,19 +128,21 @@ def _listing(heading: str, entries: tuple[str, ...], pen: _Pen) -> Iterator[str]
 
 
 def _columns(lines: Iterable[tuple[str, str]], indent: str, pen: _Pen, *, width: int = 0) -> Iterator[str]:
-    """Yield names and values below each other; a line that is too long is cut."""
+    """Yield names and values below each other; a value that is too long continues below."""
     clean = [(printable(name), printable(value)) for name, value in lines]
     width = min(width or max((len(name) for name, _ in clean), default=0), _COLUMN)
     for name, value in clean:
         start = f"{indent}{name:<{width}}  "
-        line = f"{start}{value}".rstrip()
-        shown = line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
-        yield pen.paint(shown[: len(start)], _FAINT) + shown[len(start) :]
+        shown = f"{start}{value}".rstrip()
+        room = max(pen.columns - len(start), _LEAST)
+        first, *rest = textwrap.wrap(value, room, break_on_hyphens=False, break_long_words=False) or [""]
+        yield pen.paint(shown[: len(start)], _FAINT) + first
+        yield from (" " * len(start) + line for line in rest)
 
 
 def _wrapped(text: str, indent: str, pen: _Pen, *, code: str = "", hang: str = "  ") -> list[str]:
     # Ids and paths are not split if possible.
     lines = textwrap.wrap(
-        printable(text), WIDTH, initial_indent=indent, subsequent_indent=f"{indent}{hang}", break_on_hyphens=False
+        printable(text), pen.columns, initial_indent=indent, subsequent_indent=f"{indent}{hang}", break_on_hyphens=False
     )
     return [pen.paint(line, code) for line in lines]

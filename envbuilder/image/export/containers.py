@@ -49,9 +49,9 @@ def devcontainer(lock: Lock, image: ImageRef, profiles: Sequence[Profile]) -> st
         "remoteUser": lock.user.name,
         "customizations": {"vscode": {"settings": settings} | ({"extensions": extensions} if extensions else {})},
     }
-    of_settings = [int(port.removesuffix("/tcp")) for port in lock.settings.ports if port.endswith("/tcp")]
-    if ports := list(dict.fromkeys((*of_settings, *(profile.port for profile in added)))):
-        document["forwardPorts"] = ports
+    ports = [int(port.removesuffix("/tcp")) for port in lock.settings.ports if port.endswith("/tcp")]
+    if forwarded := sorted({*ports, *(profile.port for profile in added)}):
+        document["forwardPorts"] = forwarded
     if added:
         document["portsAttributes"] = {str(profile.port): {"label": profile.id} for profile in added}
     if lock.cuda:

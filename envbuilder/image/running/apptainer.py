@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from envbuilder.core.errors import EngineError, UsageError
+from envbuilder.core.http.origins import is_loopback
 from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.image.running.node_runtimes import Program, is_in_registry, labels_in, refuse_keep, source_of, written
 from envbuilder.oci.layout.singularity_metadata import LABELS_FILE
@@ -17,6 +18,7 @@ from envbuilder.oci.runtime.command import Console, PublishedPort, RunRequest, R
 from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
 
 PROGRAMS = ("apptainer", "singularity")
+_REGISTRY = "docker://"
 _DRIVER = "proc/driver/nvidia/version"
 _CANNOT_START = (
     (re.compile(r"executable file not found|no such file or directory"), 127),
@@ -82,13 +84,10 @@ class ApptainerRunner:
             mounts = (*request.mounts, *written(request.files, folder))
             binds = (*_binds(mounts, ":ro"), *_binds(request.shared, ""))
             options = (*_options(request), "--workdir", str(scratch), *binds)
-            # --env would split values at commas.
-            more = {
-                f"{prefix}ENV_{key}": value for key, value in request.env for prefix in ("APPTAINER", "SINGULARITY")
-            }
             source = source_of(request.image)
-            image = f"docker://{source}" if not Path(request.image).exists() else source
+            image = f"{_REGISTRY}{source}" if not Path(request.image).exists() else source
             arguments = ("--quiet", "exec", *options, image, *request.command)
+            more = dict(_variables(request, image))
             return self.program.call(arguments, timeout=request.timeout, console=console, more=more)
 
     def _refuse(self, request: RunRequest) -> None:
@@ -122,6 +121,16 @@ def _options(request: RunRequest) -> Iterator[str]:
         yield from ("--net", "--network", "none")
     if request.folder:
         yield from ("--pwd", request.folder)
+
+
+def _variables(request: RunRequest, image: str) -> Iterator[tuple[str, str]]:
+    """Yield the environment variables of the program: those of the command, and settings."""
+    for prefix in ("APPTAINER", "SINGULARITY"):
+        # --env would split values at commas.
+        yield from ((f"{prefix}ENV_{key}", value) for key, value in request.env)
+        if is_loopback(image.removeprefix(_REGISTRY).partition("/")[0]) and image.startswith(_REGISTRY):
+            # A registry on this machine may have no TLS, as for the registry client; its certificate is not verified.
+            yield f"{prefix}_NOHTTPS", "1"
 
 
 def _binds(mounts: tuple[tuple[str, str], ...], mode: str) -> Iterator[str]:

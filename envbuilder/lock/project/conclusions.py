@@ -14,6 +14,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from envbuilder.catalog.api_names import ApiMap
 from envbuilder.core.names import os_package, requirement, requirement_name, variable_problem
 from envbuilder.core.versions import Release
+from envbuilder.lock.container_settings import working_directory
 from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, UnusedLine
 from envbuilder.lock.project.reading import ProjectReading
 
@@ -97,6 +98,18 @@ class Conclusions:
         return clue.value if clue else ""
 
 
+def _problem_of_container(clue: Clue) -> str:
+    """Return why a command or a working directory cannot be that of an image; empty if it can."""
+    if clue.kind is ClueKind.WORKDIR:
+        try:
+            working_directory(clue.value)
+        except ValueError as error:
+            return str(error)
+    elif clue.kind is not ClueKind.COPY and not clue.value.isprintable():
+        return "has characters that a command of an image must not have"
+    return ""
+
+
 _CONTAINER = frozenset({ClueKind.COMMAND, ClueKind.ENTRYPOINT, ClueKind.WORKDIR, ClueKind.COPY})
 _SOFTWARE = (ClueKind.TENSORFLOW, ClueKind.KERAS, ClueKind.PYTHON, ClueKind.CUDA, ClueKind.CUDNN)
 
@@ -151,7 +164,14 @@ def _not_taken_over(clues: Iterable[Clue], kept: Iterable[Clue]) -> Iterator[Unu
 
 def _of_first_dockerfile(clues: Iterable[Clue], unused: list[UnusedLine]) -> tuple[Clue, ...]:
     """Return the clues about containers and copied files of the first Dockerfile that has any, in its order."""
-    about = [clue for clue in clues if clue.kind in _CONTAINER]
+    about: list[Clue] = []
+    for clue in clues:
+        if clue.kind not in _CONTAINER:
+            continue
+        if problem := _problem_of_container(clue):
+            unused.append(UnusedLine(line=clue.line, reason=problem))
+        else:
+            about.append(clue)
     first = about[0].line.file if about else ""
     others = [clue.line for clue in about if clue.line.file != first]
     unused += [UnusedLine(line=line, reason=f"the settings are taken from {first}") for line in dict.fromkeys(others)]

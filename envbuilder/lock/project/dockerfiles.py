@@ -84,9 +84,10 @@ class _Stage:
         elif not sources or "$" in text or any("://" in source for source in sources):
             yield UnusedLine(line=line, reason="does not copy files of the project by their paths")
         else:
-            # A directory is meant where the target ends with a slash, or several files are copied.
-            into = "/" if target.endswith(("/", ".")) or len(sources) > 1 else ""
-            place = f"{normpath(join(self._workdir, target)).rstrip('/')}{into}"
+            path = normpath(join(self._workdir, target)).rstrip("/")
+            # A directory is meant where it exists, the target ends with a slash, or several files are copied.
+            is_directory = path == self._workdir or target.endswith("/") or len(sources) > 1
+            place = f"{path}{'/' if is_directory else ''}"
             for source in sources:
                 yield _implied(ClueKind.COPY, shlex.join((source, place)), line)
 

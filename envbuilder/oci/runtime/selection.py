@@ -174,18 +174,20 @@ def choose_writable(work: Path, search_path: str, changes: Path) -> Chosen:
         changes: Directory that will receive the changes; nothing is left in it.
     """
     ways = sorted(candidates(work, search_path), key=lambda way: not isinstance(way, Namespaces))
+    way, read_only = writable(ways, changes)
+    return Chosen(sandbox=way, as_root=way.as_root, read_only=read_only)
+
+
+def writable(ways: Sequence[S], changes: Path) -> tuple[S, str]:
+    """Return the first sandbox that can change images, else the first that works and why it cannot change them."""
     reasons = list[str]()
     for way in ways:
         reason = why_not(way, changes)
         if not reason:
-            return Chosen(sandbox=way, as_root=way.as_root, read_only="")
+            return way, ""
         reasons.append(reason)
-    way = first_working(ways)
     # The last words are those of the kernel; before them stands the call with all its paths.
-    kernel = reasons[0].rpartition(": ")[2]
-    return Chosen(
-        sandbox=way, as_root=way.as_root, read_only=f"no overlay can be mounted in {changes.parent} ({kernel})"
-    )
+    return first_working(ways), f"no overlay can be mounted in {changes.parent} ({reasons[0].rpartition(': ')[2]})"
 
 
 def why_not(way: Sandbox, changes: Path | None = None) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 from envbuilder.lock.spec import read_spec
+from envbuilder.lock.targets import load_spec
+from tests.fakes.catalogs import real_catalog
 from tests.unit.cli.running import CommandLine
 
 
@@ -15,7 +17,7 @@ def project(envbuilder: CommandLine, requirements: str) -> None:
 
 def test_a_project_gets_a_spec_that_names_its_lines(envbuilder: CommandLine) -> None:
     project(envbuilder, "tensorflow-gpu==1.4.1\n")
-    ended = envbuilder("adopt", "old")
+    ended = envbuilder("adopt", "old", "--no-lock")
     assert ended.status == 0
     text = (envbuilder.folder / "old" / "envbuilder.yaml").read_text(encoding="utf-8")
     assert 'environment: "tf-1.4-cuda8.0"  # requirements.txt:1' in text
@@ -57,3 +59,66 @@ def test_a_project_that_no_environment_fits_names_the_nearest_and_writes_nothing
 
 def test_a_path_that_is_no_directory_is_a_usage_error(envbuilder: CommandLine) -> None:
     assert envbuilder("adopt", "nowhere").status == 2
+
+
+def test_copied_files_and_commands_become_settings_of_the_spec(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow==2.15.*\n")
+    envbuilder.write("old/train.py", "import tensorflow\n")
+    dockerfile = 'FROM python:3.11\nWORKDIR /app\nCOPY train.py lost.py ./\nCMD ["python", "train.py"]\n'
+    envbuilder.write("old/Dockerfile", dockerfile)
+    ended = envbuilder("adopt", "old", "--no-lock", "--json")
+    document = json.loads(ended.stdout)
+    assert document["own_files"] == {"/app/train.py": "train.py"}
+    assert document["lock"] is None
+    assert {
+        "file": "Dockerfile",
+        "line": 3,
+        "text": "COPY train.py lost.py ./",
+        "reason": "the project has no lost.py",
+    } in (document["unused"])
+    spec = load_spec(envbuilder.folder / "old" / "envbuilder.yaml", real_catalog())
+    assert (spec.settings.command, spec.settings.workdir) == (("python", "train.py"), "/app")
+    assert [file.path for file in spec.files] == ["/app/train.py"]
+    text = (envbuilder.folder / "old" / "envbuilder.yaml").read_text(encoding="utf-8")
+    assert 'command: ["python", "train.py"]  # Dockerfile:4' in text
+
+
+def test_own_files_need_the_spec_in_the_project(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow==2.15.*\n")
+    envbuilder.write("old/Dockerfile", "FROM python:3.11\nCOPY requirements.txt /app/\n")
+    ended = envbuilder("adopt", "old", "--no-lock", "-o", "other.yaml")
+    assert ended.status == 0
+    assert "the spec is not in the directory of the project" in " ".join(ended.stdout.split())
+
+
+def test_another_distribution_of_tensorflow_is_a_change(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow-gpu==1.12.0  # pinned\n")
+    document = json.loads(envbuilder("adopt", "old", "--cpu", "--dry-run", "--json").stdout)
+    changes = {each["before"]: each["after"] for each in document["changes"]}
+    assert changes["tensorflow-gpu==1.12.0"] == "tensorflow==1.12.0 of tf-1.12-cpu"
+
+
+def test_the_tensorflow_that_the_project_asks_for_is_no_change(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow>=2.15,<2.16\n")
+    assert json.loads(envbuilder("adopt", "old", "--dry-run", "--json").stdout)["changes"] == []
+
+
+def test_a_lock_that_exists_is_kept_before_anything_is_resolved(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow-gpu==1.4.1\n")
+    kept = envbuilder.write("old/envbuilder.lock", "mine")
+    ended = envbuilder("adopt", "old")
+    assert ended.status == 2
+    assert "old/envbuilder.lock already exists" in ended.stderr
+    assert kept.read_text(encoding="utf-8") == "mine"
+    assert not (envbuilder.folder / "old" / "envbuilder.yaml").exists()
+    assert envbuilder("adopt", "old", "--no-lock").status == 0
+
+
+def test_a_spec_without_an_available_base_is_written_and_the_lock_says_what_is_missing(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow-gpu==1.4.1\n")
+    envbuilder.set("ENVBUILDER_DEBIAN_MIRROR", "http://127.0.0.1:9/debian")
+    ended = envbuilder("adopt", "old")
+    assert ended.status == 5
+    assert "tf-1.4-cuda8.0 cannot be built here" in ended.stderr
+    assert "wrote old/envbuilder.yaml" in ended.stdout
+    assert not (envbuilder.folder / "old" / "envbuilder.lock").exists()

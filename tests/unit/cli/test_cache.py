@@ -22,7 +22,7 @@ def damaged_cache(envbuilder: CommandLine) -> Store:
 def test_a_cache_that_is_not_there_is_not_damaged(envbuilder: CommandLine) -> None:
     ended = envbuilder("cache", "verify")
     assert ended.status == 0
-    assert ended.stdout.startswith("0 damaged; not checked: fan-out, kept, locks, logs, ")
+    assert ended.stdout.startswith("0 damaged; not checked: catalogs, fan-out, kept, locks, logs, ")
 
 
 def test_damage_is_named_with_what_to_type_and_fails_the_command(envbuilder: CommandLine) -> None:

@@ -134,3 +134,13 @@ def test_the_values_of_a_spec_are_shown_with_their_origin(envbuilder: CommandLin
     assert document["files"] == ["vision:base", "envbuilder.yaml"]
     assert {"field": "packages", "value": "six", "file": "vision:base", "line": 2} in document["values"]
     assert {"field": "packages", "value": "pandas", "file": "envbuilder.yaml", "line": 3} in document["values"]
+
+
+def test_the_configuration_names_catalogs_relative_to_its_directory(envbuilder: CommandLine, team: Path) -> None:
+    path = put(team.parent / "settings" / "config.toml", 'catalogs = ["../catalog"]\n')
+    envbuilder.set("ENVBUILDER_CONFIG", str(path))
+    assert "from the catalog vision" in envbuilder("show", OWN).stdout
+    put(path, '\ncatalogs = ["git+https://git.example/x@main"]\n')
+    ended = envbuilder("list")
+    assert ended.status == 2
+    assert f"{path}:2: git+https://git.example/x@main must end with" in " ".join(ended.stderr.split())

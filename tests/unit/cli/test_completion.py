@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import click
 import pytest
@@ -11,6 +12,7 @@ from envbuilder.cli.completion import environments
 from envbuilder.cli.groups import LazyGroup
 from envbuilder.cli.main import cli
 from tests.command_tree import commands, commands_and_groups
+from tests.fakes.teams import team_catalog
 from tests.unit.cli.running import CommandLine
 
 
@@ -34,6 +36,19 @@ def test_an_environment_is_completed_oldest_release_first(envbuilder: CommandLin
     assert completed(envbuilder, "build", "tf-1.4") == ["plain,tf-1.4-cpu", "plain,tf-1.4-cuda8.0"]
     found = completed(envbuilder, "build", "tf-1.")
     assert found.index("plain,tf-1.9-cpu") < found.index("plain,tf-1.10-cpu")
+
+
+def test_environments_of_catalogs_of_teams_are_completed(envbuilder: CommandLine, tmp_path: Path) -> None:
+    folder = team_catalog(tmp_path / "catalog")
+    commit = "0" * 40
+    team_catalog(envbuilder.folder / "cache" / "catalogs" / commit, "tf-2.15-cpu-fetched")
+    named = f"{folder} git+https://git.example/x@{commit} git+https://git.example/x@{'1' * 40} nonsense"
+    envbuilder.set("ENVBUILDER_CATALOGS", named)
+    assert completed(envbuilder, "build", "tf-2.15-cp") == [
+        "plain,tf-2.15-cpu",
+        "plain,tf-2.15-cpu-fetched",
+        "plain,tf-2.15-cpu-vision",
+    ]
 
 
 def test_an_environment_is_completed_behind_other_words_and_below_a_group(envbuilder: CommandLine) -> None:

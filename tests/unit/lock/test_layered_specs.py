@@ -199,7 +199,8 @@ def test_the_catalogs_of_a_project_are_added_from_the_most_general_spec_on(spec:
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ("/srv/catalog", "catalogs: must be relative to the spec"),
+        ("/srv/catalog", "catalogs: '/srv/catalog' is outside the project"),
+        ("../catalog", "catalogs: '../catalog' is outside the project"),
         ("git+https://git.example/x@main", "catalogs[0]: must end"),
     ],
 )

@@ -14,7 +14,7 @@ from tests.command_tree import commands, commands_and_groups
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.repo.test_command_line_page import options
 from tools.docs.commands import command_pages
-from tools.docs.environments import environment_pages
+from tools.docs.environments import environment_pages, linked
 from tools.docs.interface import PAGE as INTERFACE
 from tools.docs.interface import interface_page
 from tools.docs.markdown import code, table
@@ -71,6 +71,11 @@ def test_every_document_has_a_schema_in_the_site() -> None:
     pages = schema_pages()
     assert all(f"[`{name}`](schemas/{name.replace(' ', '-')}.json)" in pages["schemas.md"] for name in DOCUMENTS)
     assert json.loads(pages["schemas/cache-list.json"]) == DOCUMENTS["cache list"].schema()
+
+
+def test_the_page_of_gpus_leads_to_the_environments() -> None:
+    page = linked((ROOT / "docs" / "gpus.md").read_text(encoding="utf-8"))
+    assert "| [tf-2.4-cuda11.0](environments/tf-2.4-cuda11.0.md) |" in page
 
 
 def test_nothing_of_this_machine_is_on_the_pages() -> None:

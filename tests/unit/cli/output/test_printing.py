@@ -7,7 +7,7 @@ import sys
 import click
 import pytest
 
-from envbuilder.cli.output.printing import table
+from envbuilder.cli.output.printing import Meaning, meaning, table
 
 HEADER = ("ID", "LAYER")
 ROWS = [("1", "Python 3.11 from the OS"), ("2", "the lock and the probe")]
@@ -38,11 +38,31 @@ def test_a_row_is_one_line_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_optional_last_column_is_left_out_instead(on_terminal: pytest.MonkeyPatch) -> None:
     on_terminal.setenv("COLUMNS", "18")
-    assert click.unstyle(table(HEADER, ROWS, last_optional=True)).splitlines() == ["ID", "1", "2"]
+    assert click.unstyle(table(HEADER, ROWS, optional=1)).splitlines() == ["ID", "1", "2"]
     on_terminal.setenv("COLUMNS", "28")
-    assert table(HEADER, ROWS, last_optional=True) == table(HEADER, ROWS)
+    assert table(HEADER, ROWS, optional=1) == table(HEADER, ROWS)
 
 
 def test_an_optional_last_column_is_kept_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "18")
-    assert table(HEADER, ROWS, last_optional=True) == table(HEADER, ROWS)
+    assert table(HEADER, ROWS, optional=1) == table(HEADER, ROWS)
+
+
+def test_any_column_may_be_the_one_that_is_left_out(on_terminal: pytest.MonkeyPatch) -> None:
+    rows = [("1", "an-id-that-is-long", "layer")]
+    on_terminal.setenv("COLUMNS", "20")
+    assert click.unstyle(table(("", "ID", "LAYER"), rows, optional=1)).splitlines()[1] == "1  layer"
+
+
+def test_colours_take_no_columns() -> None:
+    rows = [(meaning("yes", Meaning.GOOD), "x"), ("maybe", "y")]
+    assert click.unstyle(table(("A", "B"), rows)) == click.unstyle(table(("A", "B"), [("yes", "x"), ("maybe", "y")]))
+    assert table(("A", "B"), rows).splitlines()[1] == "\x1b[32myes\x1b[0m    x"
+
+
+def test_ids_are_not_split_where_a_line_ends(on_terminal: pytest.MonkeyPatch) -> None:
+    on_terminal.setenv("COLUMNS", "25")
+    assert table(HEADER, [("1", "of the ubuntu-focal-base")]).splitlines()[1:] == [
+        "1   of the",
+        "    ubuntu-focal-base",
+    ]

@@ -21,11 +21,12 @@ def run(queue: FakeQueue, names: str, told: list[str] | None = None) -> dict[str
 
 
 def test_each_job_ends_with_its_result_and_its_states_are_told_once(tmp_path: Path) -> None:
-    looks: Sequence[Mapping[str, JobState]] = [{"a": PENDING}, {"a": RUNNING}, {"a": RUNNING}]
+    limit = JobState(state="PENDING", why="PartitionTimeLimit")
+    looks: Sequence[Mapping[str, JobState]] = [{"a": PENDING}, {"a": limit}, {"a": RUNNING}, {"a": RUNNING}]
     told: list[str] = []
-    queue = FakeQueue(tmp_path, looks, {3: lambda jobs: jobs["a"].end(done("a"))})
+    queue = FakeQueue(tmp_path, looks, {4: lambda jobs: jobs["a"].end(done("a"))})
     assert run(queue, "a", told) == {"a": done("a")}
-    assert told == ["a: PENDING (Resources)", "a: RUNNING on n1"]
+    assert told == ["jobs submitted: 1", "a: PENDING (PartitionTimeLimit)", "a: RUNNING on n1"]
 
 
 @pytest.mark.parametrize(

@@ -268,3 +268,10 @@ def test_a_format_that_is_not_there_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="pdf") as raised:
         format_named("pdf")
     assert "html, json, junit, markdown, text" in raised.value.hint
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_text_fits_the_columns_of_a_terminal_and_nothing_is_cut(columns: int) -> None:
+    text = text_report(REPORT, columns=columns)
+    assert "…" not in text
+    assert not [line for line in text.splitlines() if len(line) > columns and len(line.split()) > 1]

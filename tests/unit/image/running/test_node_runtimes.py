@@ -32,8 +32,8 @@ class Node:
         (self.layout / "oci-layout").touch()
         self.sif.touch()
 
-    def apptainer(self, name: str = "apptainer") -> ApptainerRunner:
-        apptainer_of_host(self.programs, name=name)
+    def apptainer(self) -> ApptainerRunner:
+        apptainer_of_host(self.programs)
         return ApptainerRunner(program=find_program(PROGRAMS, self.environ), work=self.work, root=self.root)
 
     def podman(self) -> PodmanRunner:
@@ -193,6 +193,13 @@ def test_an_image_that_cannot_be_started_is_an_error(node: Node) -> None:
         node.podman().image(str(node.sif))
 
 
+def test_a_registry_on_this_machine_may_have_no_tls(node: Node) -> None:
+    request = RunRequest(image="localhost:5000/tf:1", command=("/usr/bin/env",))
+    assert node.apptainer().run(request).status == 0
+    with pytest.raises(EngineError, match="could not open image"):
+        node.apptainer().run(RunRequest(image="registry.example/tf:1", command=("/usr/bin/env",)))
+
+
 def test_podman_has_images_of_its_own(node: Node) -> None:
     found = node.podman().image("envbuilder/tf-2.15-cpu:latest")
     assert found is not None
@@ -200,7 +207,9 @@ def test_podman_has_images_of_its_own(node: Node) -> None:
 
 
 def test_singularity_does_as_well_and_a_missing_program_is_named(node: Node) -> None:
-    assert node.apptainer(name="singularity").program.path == str(node.programs / "singularity")
+    apptainer_of_host(node.programs, name="singularity")
+    # Not those of this host, which may have Apptainer.
+    assert find_program(PROGRAMS, {"PATH": str(node.programs)}).path == str(node.programs / "singularity")
     with pytest.raises(ToolMissing, match="apptainer or singularity"):
         find_program(PROGRAMS, {"PATH": str(node.root)})
 

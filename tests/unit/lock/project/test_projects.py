@@ -14,7 +14,7 @@ from envbuilder.catalog.advise.advice import Query
 from envbuilder.catalog.advise.recommend import described
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.machine import gpu_asked
-from envbuilder.lock.adopt import EnvironmentChoice, choose_environment, spec_of
+from envbuilder.lock.adopt import EnvironmentChoice, choose_environment, software_changes, spec_of
 from envbuilder.lock.project.clues import ClueKind
 from envbuilder.lock.project.conclusions import Conclusions, conclude
 from envbuilder.lock.project.reading import read_project
@@ -207,3 +207,16 @@ def test_a_name_that_the_pinned_release_lacks_is_told_with_the_line() -> None:
 def test_what_is_tried_with_an_alternative_says_nothing_about_the_release() -> None:
     code = "import tensorflow as tf\ntry:\n    tf.Session\nexcept AttributeError:\n    tf.compat.v1.Session\n"
     assert not concluded({"x.py": code}).missing
+
+
+def test_keras_becomes_the_newest_that_works_and_that_is_a_change() -> None:
+    files = {"requirements.txt": "tensorflow==1.13.*\nkeras>=2.2\n"}
+    found = concluded(files)
+    advice = chosen(files, Query(cpu=True)).advice
+    assert advice is not None
+    changes = {each.before: each for each in software_changes(real_catalog(), found, advice)}
+    assert list(changes) == ["keras>=2.2"]
+    assert changes["keras>=2.2"].after.startswith("keras==2.")
+    assert "known to work with TensorFlow 1.13" in changes["keras>=2.2"].reason
+    exact = concluded({"requirements.txt": f"tensorflow==1.13.*\n{changes['keras>=2.2'].after}\n"})
+    assert software_changes(real_catalog(), exact, advice) == ()

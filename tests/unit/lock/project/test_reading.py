@@ -139,6 +139,46 @@ def test_a_dockerfile_says_base_packages_and_variables() -> None:
     assert [clue.value for clue in found.os_packages] == ["libsm6"]
 
 
+def test_the_last_stage_of_a_dockerfile_says_what_is_copied_and_started() -> None:
+    text = (
+        "FROM gcc AS build\nWORKDIR /build\nCOPY . .\nCMD make\nFROM python:3.8\nWORKDIR /srv\nWORKDIR app\n"
+        'COPY requirements.txt setup.py ./\nCOPY --chown=1:1 src /srv/src\nCOPY run.py .\nADD ["a b", "/data/"]\n'
+        "COPY --from=build /build/x /x\nADD https://example.org/x /x\nCOPY $A /x\nWORKDIR $HOME\n"
+        'ENTRYPOINT ["python", "-m", "x y"]\nCMD ["--old"]\nCMD python run.py && ls\n'
+    )
+    reading = read_project({"Dockerfile": text})
+    kinds = (ClueKind.WORKDIR, ClueKind.COPY, ClueKind.ENTRYPOINT, ClueKind.COMMAND)
+    assert [(clue.value, clue.line.number) for clue in reading.clues if clue.kind in kinds] == [
+        ("/srv", 6),
+        ("/srv/app", 7),
+        ("requirements.txt /srv/app/", 8),
+        ("setup.py /srv/app/", 8),
+        ("src /srv/src", 9),
+        ("run.py /srv/app/", 10),
+        ("'a b' /data/", 11),
+        ("python -m 'x y'", 16),
+        ("--old", 17),
+        ("sh -c 'python run.py && ls'", 18),
+    ]
+    assert [each.line.number for each in reading.unused] == [1, 12, 13, 14, 15]
+    found = conclude(reading, ApiMap())
+    assert {kind.value: clue.value for kind, clue in found.container.items()} == {
+        "workdir": "/srv/app",
+        "entrypoint": "python -m 'x y'",
+        "command": "sh -c 'python run.py && ls'",
+    }
+    assert len(found.copies) == 5
+
+
+def test_the_settings_of_one_dockerfile_are_taken_over() -> None:
+    files = {"Dockerfile": "FROM a\nWORKDIR /proc\nCMD ls\n", "Dockerfile.gpu": "FROM a\nWORKDIR /app\nCMD other\n"}
+    found = conclude(read_project(files), ApiMap())
+    assert [clue.value for clue in found.container.values()] == ["sh -c ls"]
+    told = {str(each.line): each.reason for each in found.unused}
+    assert "'/proc' is in a directory of the base" in told["Dockerfile:2"]
+    assert told["Dockerfile.gpu:2"] == told["Dockerfile.gpu:3"] == "the settings are taken from Dockerfile"
+
+
 def test_an_old_image_of_tensorflow_without_py3_has_python_2() -> None:
     assert ("python", "==2.7.*", 1) in said("Dockerfile", "FROM tensorflow/tensorflow:1.4.0-gpu\n")
     assert ("python", "==2.7.*", 1) not in said("Dockerfile", "FROM tensorflow/tensorflow:2.4.0-gpu\n")
