@@ -11,7 +11,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.environments import Catalog
 from envbuilder.cli.container_options import ContainerOptions, run_container
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
@@ -25,6 +24,7 @@ from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.profiles import built, request_with
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _LOGS = "/logs"
 _TOKEN_BYTES = 24
@@ -89,7 +89,7 @@ class ServerRun:
     options: ContainerOptions
 
 
-def serve(here: Settings, catalog: Catalog, line: ServerRun) -> int:
+def serve(here: Settings, line: ServerRun) -> int:
     """Start a server, print its link as soon as it answers, and return its exit status.
 
     Raises:
@@ -97,7 +97,7 @@ def serve(here: Settings, catalog: Catalog, line: ServerRun) -> int:
     """
     _check(line)
     with watched(here, line.target or "lock") as (listener, _):
-        session = Session(here, catalog, notice, listener=listener)
+        session = Session(here, catalog_of_targets(here, (line.target,), notice), notice, listener=listener)
         engine = chosen_engine(session, line.engine, ())
         server = _server(line.server, own_network=engine is Engine.DOCKER)
         reference = built(session, request_with(session, line.target, server.profile, Sources()), engine)

@@ -41,13 +41,12 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     IMAGE may be a file of Apptainer (.sif, .sqsh).
     """
     here = command_settings()
-    catalog = known_catalog(here, progress=notice)
     if server.is_named:
         line = ServerRun(target=image, words=words, engine=engine, runtime=runtime, server=server, options=options)
-        sys.exit(serve(here, catalog, line))
+        sys.exit(serve(here, line))
     if image is None:
         raise UsageError("an image and a command are required", hint="envbuilder run IMAGE -- python train.py")
-    session = Session(here, catalog, notice)
+    session = Session(here, known_catalog(here, progress=notice), notice)
     chosen = chosen_runner(session, image, engine, runtime)
     sys.exit(run_container(session, chosen, _command(words), options))
 
