@@ -7,9 +7,14 @@ import click
 from envbuilder.cli.main import cli
 
 
+def root_context() -> click.Context:
+    """Return a context for commands; a command keeps the names of its option `--help` from its first context."""
+    return click.Context(cli, info_name="envbuilder", **cli.context_settings)
+
+
 def commands_and_groups(group: click.Group = cli, words: tuple[str, ...] = ()) -> dict[str, click.Command]:
     """Return commands and groups by their words, such as `cache` and `cache list`, in the order of the help."""
-    context = click.Context(group)
+    context = click.Context(group, parent=root_context())
     found: dict[str, click.Command] = {}
     for name in group.list_commands(context):
         command = group.get_command(context, name)

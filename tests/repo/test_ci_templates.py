@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from envbuilder.oci.registry.credentials import RegistryLogins
-from tests.command_tree import commands
+from tests.command_tree import commands, root_context
 from tests.fakes.catalogs import ROOT
 
 FOLDER = ROOT / "docs" / "ci"
@@ -56,7 +56,7 @@ def test_the_commands_and_their_options_exist(system: str) -> None:
     words = [[re.sub(r"\$\w+", "registry.example/x", word) for word in shlex.split(line)[1:]] for line in lines]
     assert [each[0] for each in words] == ["lock", "build"]
     for command, *arguments in words:
-        commands()[command].make_context(command, arguments)
+        commands()[command].make_context(command, arguments, parent=root_context())
 
 
 @pytest.mark.parametrize("system", SCRIPTS)

@@ -18,6 +18,7 @@ from envbuilder.cli.validate import command as validate_command
 from envbuilder.cluster.execution.executor import Failed, Lost
 from envbuilder.curation.prove import prove, recorded_proof
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
+from tests.command_tree import root_context
 from tests.fakes.catalogs import DATA, small_row
 from tests.fakes.executors import done
 from tests.fakes.proving import world
@@ -54,7 +55,7 @@ def test_the_command_line_is_sent_with_another_name(envbuilder: CommandLine) -> 
     given = ["tf-2.1*-cpu", "--on", "local", "--push", "-t", "h:1/{name}:1", "--tag=h:1/{name}:2", "--jobs", "2"]
     given += ["--no-cache", "--json", "--again", "--debian-keyring", "keys.gpg"]
     envbuilder.write("keys.gpg", "")
-    root = click.Context(click.Group("envbuilder"), info_name="envbuilder")
+    root = root_context()
     with build_command.make_context("build", given, parent=root):
         assert sent_arguments("tf-2.15-cpu") == (
             "build",
@@ -74,7 +75,7 @@ def test_places_and_locks_are_sent_as_absolute_paths(envbuilder: CommandLine) ->
     (envbuilder.folder / "own").mkdir()
     envbuilder.write("own/envbuilder.lock", "")
     here = envbuilder.folder
-    root = click.Context(click.Group("envbuilder"), info_name="envbuilder")
+    root = root_context()
     given = ["x.sif", "--on", "local", "--runtime", "apptainer"]
     with validate_command.make_context("validate", [*given, "--lock", "own"], parent=root):
         assert sent_arguments(f"{here}/x.sif")[2:4] == ("--runtime=apptainer", f"--lock={here}/own/envbuilder.lock")
@@ -107,7 +108,7 @@ def test_every_option_is_sent_as_it_is_read(envbuilder: CommandLine) -> None:
     @click.option("--file", type=click.Path(allow_dash=True))
     def command(**_: object) -> None: ...
 
-    root = click.Context(click.Group("envbuilder"), info_name="envbuilder")
+    root = root_context()
     given = ["a", "-s", "-1", "--many=", "--many", "x y", "--left-out", "z", "--file", "-", "--flag"]
     with command.make_context("group", given, parent=root) as context:
         before = dict(context.params)
