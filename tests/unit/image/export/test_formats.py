@@ -109,6 +109,6 @@ def test_a_development_container_has_the_ports_and_extensions_of_the_profiles_of
     assert "forwardPorts" not in plain
     assert "extensions" not in plain["customizations"]["vscode"]
     found = json.loads(written(ExportFormat.DEVCONTAINER, replace(good_lock(), profiles=("jupyter", "tensorboard"))))
-    assert found["forwardPorts"] == [8888, 6006]
+    assert found["forwardPorts"] == [6006, 8888]
     assert found["portsAttributes"] == {"6006": {"label": "tensorboard"}, "8888": {"label": "jupyter"}}
     assert found["customizations"]["vscode"]["extensions"] == ["ms-toolsai.jupyter"]
