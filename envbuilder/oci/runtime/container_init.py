@@ -328,6 +328,9 @@ def _use_terminal(terminal: int) -> None:
     fcntl.ioctl(terminal, _CONTROLLING_TERMINAL, 0)
     for number in range(3):
         os.dup2(terminal, number)
+    # What a script starts in the background ignores these, and a shell cannot trap what it ignored from its start.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _be_init() -> None:
@@ -424,7 +427,10 @@ def _run(task: dict[str, object], trouble: int) -> NoReturn:
 
 
 def _connect_until_end(connections: int, child: int) -> None:
-    """Answer requests for connections until the command ends; this process is in its network namespace."""
+    """Answer requests for connections until the command ends; this process is in its network namespace.
+
+    It is in the new root too, where nothing can be imported any more: https://man7.org/linux/man-pages/man2/pivot_root.2.html
+    """
     ended = os.pidfd_open(child)
     with socket.socket(fileno=connections) as control:
         while True:
@@ -436,8 +442,11 @@ def _connect_until_end(connections: int, child: int) -> None:
 
 def _answer(control: socket.socket, port: int) -> None:
     try:
-        with socket.create_connection(("127.0.0.1", port)) as connection:
-            socket.send_fds(control, [b"c"], [connection.fileno()])
+        # `create_connection` imports an encoding for the name of the host, and `send_fds` imports array.
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as connection:
+            connection.connect(("127.0.0.1", port))
+            given = struct.pack("i", connection.fileno())
+            control.sendmsg([b"c"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, given)])
     except OSError:
         control.send(b"-")
 

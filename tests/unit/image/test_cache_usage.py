@@ -127,6 +127,7 @@ def test_parts_of_killed_processes_are_swept(cache: Path, store: Store, records:
 HEX = "0123456789abcdef" * 4
 CONTENTS = {
     "bases": ("debian-bookworm/current", "debian-bookworm/0123456789ab.tar", ".debian-bookworm-17.tar"),
+    "catalogs": (f"{HEX[:40]}/catalog.yaml",),
     "fan-out": (HEX,),
     "files": (f"{HEX}/cpython-3.8.tar.gz",),
     "kept": ("mine/image.json",),
@@ -145,7 +146,7 @@ CONTENTS = {
     ),
     "seen": (HEX,),
 }
-ONLY_SAVES_TIME = {"trees", "uv", "work"}
+ONLY_SAVES_TIME = {"catalogs", "trees", "uv", "work"}
 PROTECTS = {"releases", "kept"}
 
 

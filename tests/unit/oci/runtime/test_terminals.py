@@ -26,6 +26,8 @@ import os, pty, signal, sys
 from envbuilder.oci.runtime import terminals
 child, master = pty.fork()
 if not child:
+    # What a script starts in the background ignores it, and no shell can trap a signal that it ignored from its start.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.execv("/bin/sh", ["/bin/sh", "-c", sys.argv[1]])
 assert terminals.is_usable()
 print("started", flush=True)
