@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +17,7 @@ from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.sandbox import Task
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import file_of
+from tests.unit.image.layers.source_distributions import sdist
 from tests.unit.image.layers.wheels import wheel
 
 HATCH = b"""[build-system]
@@ -50,16 +49,6 @@ class FakeSandbox:
         copied = None if self.status or self.timed_out else made.read_bytes()
         said = b"toy.c:1:10: fatal error: Python.h: No such file or directory"
         return RunResult(status=self.status, stdout=b"", stderr=said, timed_out=self.timed_out, copied=copied)
-
-
-def sdist(folder: Path, files: Mapping[str, bytes]) -> Path:
-    path = folder / "toy-1.0.tar.gz"
-    with tarfile.open(path, "w:gz") as archive:
-        for name, content in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return path
 
 
 @pytest.fixture

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,17 +11,8 @@ from envbuilder.core.errors import BuildFailed, VerificationFailed
 from envbuilder.image.layers.image_python import TargetPython
 from envbuilder.image.layers.sdists import build_wheel
 from envbuilder.oci.store import Store
+from tests.unit.image.layers.source_distributions import sdist
 from tests.unit.image.toys import no_sandbox
-
-
-def sdist(folder: Path, files: Mapping[str, bytes]) -> Path:
-    path = folder / "toy-1.0.tar.gz"
-    with tarfile.open(path, "w:gz") as archive:
-        for name, content in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return path
 
 
 def built(path: Path, tmp_path: Path) -> str:
