@@ -86,6 +86,8 @@ def _environment_lines(adoption: Adoption) -> Iterator[str]:
     for nearest in choice.nearest[:3] if not choice.advice else ():
         changes = "; ".join(change.text for change in nearest.changes) or "another Python"
         yield f"  {nearest.environment}: {changes}"
+    if choice.nearest and not choice.advice:
+        yield f"  to try one: `envbuilder init {choice.nearest[0].environment}`, and add the packages above to the spec"
 
 
 def _given_up(each: GivenUp) -> str:

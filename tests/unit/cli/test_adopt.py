@@ -53,7 +53,7 @@ def test_a_project_that_no_environment_fits_names_the_nearest_and_writes_nothing
     project(envbuilder, "tensorflow==0.12.1\n")
     ended = envbuilder("adopt", "old")
     assert ended.status == 1
-    assert "tf-1.4-" in ended.stdout
+    assert "to try one: `envbuilder init tf-1.4-" in ended.stdout
     assert not (envbuilder.folder / "old" / "envbuilder.yaml").exists()
 
 
