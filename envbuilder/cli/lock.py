@@ -80,7 +80,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     no_image: bool,
     as_json: bool,
 ) -> None:
-    """Resolve SPEC (envbuilder.yaml) to exact files with hashes.
+    """Resolve SPEC, a file or the directory of an envbuilder.yaml, to exact files with hashes.
 
     The packages of the environment come from its bundled lock, so that all users get the same versions; --upgrade
     updates them. The lock contains the digests of the image. To compute digests that are not yet known, files are
@@ -88,6 +88,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     does not pin and cannot be built. It never replaces a complete lock.
     """
     here = command_settings()
+    file = file / SPEC if file.is_dir() else file
     catalog = catalog_of_spec(here, file, notice)
     spec = with_sources(load_spec(file, catalog), replace(sources, layer_caches=cache_from))
     target = output or file.with_suffix(".lock")

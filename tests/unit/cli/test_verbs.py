@@ -131,6 +131,14 @@ def test_checking_an_up_to_date_lock_ends_well(envbuilder: CommandLine) -> None:
     assert (ended.status, ended.stdout) == (0, "envbuilder.lock is up to date\n")
 
 
+def test_a_directory_stands_for_the_spec_in_it(envbuilder: CommandLine) -> None:
+    (envbuilder.folder / "project").mkdir()
+    envbuilder.write("project/envbuilder.yaml", SPEC_TEXT)
+    envbuilder.write("project/envbuilder.lock", fresh_lock())
+    ended = envbuilder("lock", "project", "--check")
+    assert (ended.status, ended.stdout) == (0, "project/envbuilder.lock is up to date\n")
+
+
 def test_checking_a_stale_lock_ends_with_1_and_names_the_change(envbuilder: CommandLine) -> None:
     envbuilder.write("envbuilder.yaml", f'{SPEC_TEXT}packages: ["six"]\n')
     envbuilder.write("envbuilder.lock", fresh_lock())
