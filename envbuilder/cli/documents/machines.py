@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from envbuilder.catalog.verdicts import Fit
-from envbuilder.cli.documents.environments import Offer
+from envbuilder.cli.documents.gpus import Offer
 from envbuilder.diagnostics.compare.comparison import AppliesTo, SystemKind
 from envbuilder.diagnostics.findings import Severity
 from envbuilder.diagnostics.host.environment import HostEnvironment

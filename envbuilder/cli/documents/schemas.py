@@ -9,7 +9,7 @@ from functools import partial, reduce
 from operator import or_
 from typing import Any, Final
 
-from envbuilder.cli.documents import environments, images, machines, maintenance, projects
+from envbuilder.cli.documents import advice, environments, gpus, images, locks, machines, maintenance, projects
 from envbuilder.cluster.fleet.report.document import fleet_schema
 from envbuilder.core.conversion.json_schema import json_schema
 from envbuilder.diagnostics.facts.facts import FACTS_SCHEMA, Facts
@@ -95,17 +95,17 @@ DOCUMENTS: Final[Mapping[str, Document]] = dict(
             "Environments; with --gpus their GPUs, with --fits verdicts",
             "list",
             environments.EnvironmentList,
-            environments.GpuTable,
-            environments.FitList,
+            gpus.GpuTable,
+            gpus.FitList,
         ),
         _of(
             "One environment, the image of a lock, or the values of a spec",
             "show",
             environments.ShownEnvironment,
-            environments.ShownLock,
-            environments.ShownSpec,
+            locks.ShownLock,
+            locks.ShownSpec,
         ),
-        _of("Recommended environments", "advise", environments.Recommendation),
+        _of("Recommended environments", "advise", advice.Recommendation),
         _of("The spec for an existing project", "adopt", projects.Adoption),
         _of(
             "The lock that was written, or whether it is out of date", "lock", projects.LockDocument, projects.LockCheck
