@@ -17,7 +17,7 @@ from envbuilder.cli.options import grouped, source_options
 from envbuilder.cli.output.adoption import adoption_document, adoption_text, left_out, notes
 from envbuilder.cli.output.lock_changes import lock_document
 from envbuilder.cli.output.printing import json_option, notice, print_json, width
-from envbuilder.core.errors import UsageError
+from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.files import write_text
 from envbuilder.image.dockerfile.spec_file import render_spec
 from envbuilder.image.lock_files import keep_own_files
@@ -92,7 +92,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     if not as_json:
         click.echo(adoption_text(adoption, width()))
     if adoption.spec and not dry_run:
-        _write(session, adoption, target, lock_file, as_json=as_json)
+        _write(session, adoption, folder, target, lock_file, as_json=as_json)
     elif as_json:
         print_json(adoption_document(adoption, None, None))
     if adoption.spec is None:
@@ -105,7 +105,9 @@ def _refuse_existing(*files: Path | None) -> None:
             raise UsageError(f"{path} already exists", hint="choose another file with -o, or use --dry-run")
 
 
-def _write(session: Session, adoption: Adoption, target: Path, lock_file: Path | None, *, as_json: bool) -> None:
+def _write(  # noqa: PLR0913  the command in two halves
+    session: Session, adoption: Adoption, folder: Path, target: Path, lock_file: Path | None, *, as_json: bool
+) -> None:
     """Write the spec, and its lock if a file for it is given."""
     if adoption.spec is None:
         return
@@ -114,7 +116,13 @@ def _write(session: Session, adoption: Adoption, target: Path, lock_file: Path |
     write_text(target, render_spec(row, templates, adoption.spec, notes(adoption), left_out(adoption)))
     if not as_json:
         click.echo(f"\nwrote {target}")
-    made = _locked(session, target, adoption.spec.sources, lock_file) if lock_file else None
+    try:
+        made = _locked(session, target, adoption.spec.sources, lock_file) if lock_file else None
+    except NoUsableBase as error:
+        if row and row.cuda:
+            # The environment that can be built instead may be of a release that the project does not run with.
+            error.hint = f"`envbuilder adopt {folder} --cpu -o {folder / 'cpu.yaml'}` for a processor; {error.hint}"
+        raise
     if as_json:
         lock = lock_document(lock_file, made) if lock_file and made else None
         print_json(adoption_document(adoption, target, lock))

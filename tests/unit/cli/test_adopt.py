@@ -122,3 +122,4 @@ def test_a_spec_without_an_available_base_is_written_and_the_lock_says_what_is_m
     assert "tf-1.4-cuda8.0 cannot be built here" in ended.stderr
     assert "wrote old/envbuilder.yaml" in ended.stdout
     assert not (envbuilder.folder / "old" / "envbuilder.lock").exists()
+    assert "`envbuilder adopt old --cpu -o old/cpu.yaml` for a processor" in " ".join(ended.stderr.split())
