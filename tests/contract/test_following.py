@@ -243,9 +243,19 @@ def _answer(port: int) -> bytes:
 
 
 def _started(command: list[str], way: Way) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command, env=way.environ, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
+    # What a script starts in the background ignores SIGINT, and so would the command.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            command,
+            env=way.environ,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @namespaces
