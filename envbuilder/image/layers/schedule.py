@@ -116,7 +116,8 @@ class Fetching:
     _progress: dict[str, int] = field(default_factory=dict)
     _step: str = ""
     _began: float = 0.0
-    _ending: threading.Lock = field(default_factory=threading.Lock)
+    _left: int = 0
+    _counting: threading.Lock = field(default_factory=threading.Lock)
 
     def order(self, missing: Iterable[PackagePin], archives: Iterable[ArchivePin], drafts: Sequence[Draft]) -> None:
         """Start to download files and vendor archives; they belong to the locks of the drafts."""
@@ -128,22 +129,12 @@ class Fetching:
         self._began = self.journal.start(self._step)
         pool = self._connections()
         total = sum(pin.size for pin in pins.values()) + sum(archive.size for archive in wanted.values())
+        files = self._places(list(pins.values()), drafts)
+        self._left = len(wanted) + len(files)
         for archive in wanted.values():
             self._futures[archive.sha256] = pool.submit(self._fetch_archive, archive, total)
-        for file in self._places(list(pins.values()), drafts):
+        for file in files:
             self._futures[file.sha256] = pool.submit(self._fetch, file, total)
-        files = tuple(self._futures.values())
-        for future in files:
-            future.add_done_callback(lambda _: self._finish_if_there(files))
-
-    def _finish_if_there(self, files: Sequence[Future[None]]) -> None:
-        """End the step with its last file: layers may be made for minutes after it."""
-        with self._ending:
-            if self._step and all(
-                future.done() and not future.cancelled() and not future.exception() for future in files
-            ):
-                self.journal.finish(self._step, self._began)
-                self._step = ""
 
     def pull(self, draft: Draft, layer_format: LayerFormat) -> None:
         """Fetch the known layers of an image that are missing from the store, as far as the cache has them."""
@@ -171,8 +162,6 @@ class Fetching:
         """Wait until everything is there."""
         for future in self._futures.values():
             future.result()
-        # Callbacks run after the results are there.
-        self._finish_if_there(())
 
     def _connections(self) -> ThreadPoolExecutor:
         if self._pool is None:
@@ -194,9 +183,19 @@ class Fetching:
 
     def _fetch(self, file: IndexFile, total: int) -> None:
         self.context.packages.fetch(file, self._progress_of(file.sha256, total))
+        self._count()
 
     def _fetch_archive(self, pin: ArchivePin, total: int) -> None:
         self.context.archives.files.fetch(pin, self._progress_of(pin.sha256, total))
+        self._count()
+
+    def _count(self) -> None:
+        """End the step with its last file: layers may be made for minutes after it."""
+        with self._counting:
+            self._left -= 1
+            is_last = not self._left
+        if is_last:
+            self.journal.finish(self._step, self._began)
 
     def _pulled(self, total: int) -> Callable[[Transfer], None]:
         def listen(transfer: Transfer) -> None:
