@@ -67,12 +67,6 @@ def parse(text: str, path: Path) -> Configuration:
     return Configuration(file=file, settings=settings, commands=commands)
 
 
-_NO_OPTION = "not the value of an option"
-_QUOTE = (
-    "write it as [command.NAME] OPTION = VALUE, with a text in quotes, a whole number, true, false, or a list of them"
-)
-
-
 def _problem(key: str, value: object) -> tuple[str, str]:
     """Return what is wrong with a setting, and a hint; both empty if it is right."""
     setting = _BY_KEY.get(key)
