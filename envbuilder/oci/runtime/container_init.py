@@ -44,6 +44,10 @@ class _Refused(Exception):
     """A step that the kernel does not allow."""
 
 
+class TooManyLinks(_Refused):
+    """Symbolic links that lead to each other."""
+
+
 def _call(name: str, *arguments: object) -> None:
     if getattr(_LIBC, name)(*arguments) != 0:
         raise _Refused(f"{name}{arguments!r}: {os.strerror(ctypes.get_errno())}")
@@ -121,16 +125,23 @@ def _build(task: dict[str, object]) -> None:
     for folder in cast("list[str]", task["empty"]):
         _mount("tmpfs", f"{root}{folder}", "tmpfs", _NO_SUID | _NO_DEVICES, f"mode=1777{task['size']}")
     for bind in _binds(task, "binds"):
-        target = _inside(root, str(bind["target"])) if task["overlays"] else f"{root}{bind['target']}"
+        inside = str(bind["target"])
+        target = root + (resolved(root, inside) if task["overlays"] else inside)
         _make_point(str(bind["source"]), target)
         _bind(str(bind["source"]), target, writable=bool(bind["writable"]))
     _protect(root, task)
     if task["overlays"]:
-        Path(_inside(root, str(task["folder"]))).mkdir(parents=True, exist_ok=True)
+        Path(root + resolved(root, str(task["folder"]))).mkdir(parents=True, exist_ok=True)
 
 
-def _inside(root: str, path: str) -> str:
-    """Return a path of the root on this host; links, which an earlier command may have made, are resolved inside it."""
+def resolved(root: str, path: str) -> str:
+    """Return an absolute path with links, which an earlier command may have made, resolved inside a root.
+
+    Missing parts are kept.
+
+    Raises:
+        TooManyLinks: Links lead to each other.
+    """
     pending, done, links = [part for part in reversed(path.split("/")) if part], list[str](), 0
     while pending:
         part = pending.pop()
@@ -143,11 +154,11 @@ def _inside(root: str, path: str) -> str:
             continue
         links += 1
         if links > _LINKS_AT_MOST:
-            raise _Refused(f"too many levels of symbolic links: {path}")
+            raise TooManyLinks(f"too many levels of symbolic links: {path}")
         target = str(place.readlink())
         done = [] if target.startswith("/") else done
         pending += [one for one in reversed(target.split("/")) if one]
-    return "/".join((root, *done))
+    return "/" + "/".join(done)
 
 
 def _binds(task: dict[str, object], name: str) -> list[dict[str, object]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.oci.runtime.limits import result_of, rlimits, size_option
+from envbuilder.oci.runtime.limits import rlimits, size_option
 from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
 from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.port_relays import Connector, connect_on_host, on_shared_network, relayed
@@ -18,6 +18,7 @@ from envbuilder.oci.runtime.programs import launch
 from envbuilder.oci.runtime.root_mounts import Bind, Skeleton, make_skeleton
 from envbuilder.oci.runtime.sandbox import FILE_PRIVILEGES, FOREIGN, Task, has_privileges
 from envbuilder.oci.runtime.seccomp import is_filtered, program
+from envbuilder.oci.runtime.task_processes import result_of
 
 INSIDE = Path(__file__).with_name("container_init.py")
 

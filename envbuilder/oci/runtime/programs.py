@@ -12,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from envbuilder.core.errors import ToolFailed
-from envbuilder.oci.runtime.processes import Ended, wait_for
+from envbuilder.oci.runtime.processes import Ended
 from envbuilder.oci.runtime.sandbox import Task
+from envbuilder.oci.runtime.task_processes import run_process
 from envbuilder.oci.runtime.terminals import connect, forwarded
 
 
@@ -38,18 +39,7 @@ def launch(program: Path, described: Path, task: Task, network: int | None = Non
         if task.terminal:
             ended = _on_terminal(command, connections, files)
         else:
-            ended = wait_for(
-                (*command, "-", connections),
-                timeout=task.timeout,
-                environ={"PATH": os.defpath},
-                pass_fds=files,
-                output=task.output,
-                given=task.given,
-                answer=task.answer,
-                limit=task.limits.output,
-                cancellation=task.cancellation,
-                signals=task.signals,
-            )
+            ended = run_process((*command, "-", connections), task, {"PATH": os.defpath}, pass_fds=files)
     finally:
         with suppress(OSError):
             os.close(writing)
