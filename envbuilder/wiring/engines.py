@@ -31,12 +31,14 @@ class Registration:
         features: The supported optional features.
         is_available: Returns True if it can build on this machine; may report the reason why not.
         runner: Returns the runner that finds its images, and runs commands in them.
+        own_network: Whether its containers have a network of their own, and not that of this host.
     """
 
     make: Callable[[Session], ImageBuilder]
     features: frozenset[Feature]
     is_available: Callable[[Session], bool]
     runner: Callable[[Session], FollowingEngine]
+    own_network: bool = False
 
 
 def docker_builder(session: Session) -> DockerBuilder:
@@ -82,6 +84,7 @@ ENGINES: Mapping[Engine, Registration] = {
         features=frozenset(),
         is_available=_docker_answers,
         runner=lambda session: session.engine,
+        own_network=True,
     ),
     Engine.ASSEMBLE: Registration(
         make=_assemble_builder,
