@@ -30,8 +30,8 @@ from envbuilder.cluster.execution.executor import WorkItem
 from envbuilder.cluster.execution.targets import ExecutionTarget, LocalProcesses
 from envbuilder.core.errors import EnvbuilderError, UsageError
 from envbuilder.image.builder import BuildOptions, Engine
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lockfile import LOCK, read_lock
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.execution import work_item
 from envbuilder.wiring.image_requests import Selection, checked, image_requests, refuse_shared_names, target_names

@@ -22,8 +22,7 @@ from envbuilder.image.layers.wheel_file import Wheel, open_wheel
 from envbuilder.image.layers.wheels import Prefix
 from envbuilder.image.layers.zlib_library import Deflate, original
 from envbuilder.image.vendor.libraries import VendorArchives
-from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
-from envbuilder.lock.spec_values import OwnFile
+from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, PackagePin
 from envbuilder.oci.images import ImageLayerPin
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store
