@@ -15,7 +15,7 @@ import click
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.global_options import GlobalOption
 from envbuilder.core.errors import Fault, InvalidInput, UsageError
-from envbuilder.wiring.configuration import FALSE, SETTINGS, TRUE, Words
+from envbuilder.wiring.configuration import FALSE, OPTIONS_SENT, SETTINGS, TRUE, Words
 from envbuilder.wiring.settings import Settings
 
 _SETTINGS = frozenset(setting.key for setting in SETTINGS)
@@ -62,6 +62,8 @@ def defaults(name: str, command: click.Command, words: Words, known: Collection[
         UsageError: A variable has a value that its option does not take.
     """
     settings = command_settings()
+    if settings.environ.get(OPTIONS_SENT):
+        return {}
     refuse_unknown_commands(settings, words, known)
     return _nested(name, command, words, settings)
 

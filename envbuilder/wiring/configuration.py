@@ -85,6 +85,8 @@ VERBOSITY = Setting(
     choices=("quiet", "normal", "verbose"),
 )
 
+OPTIONS_SENT = "ENVBUILDER_OPTIONS_SENT"
+"""Variable of commands that run elsewhere (`--on`): the command line has every option, so none is configured."""
 TERMINAL_SETTINGS = (COLOR, PROGRESS, VERBOSITY)
 """What the options of all commands override."""
 SETTINGS = (
