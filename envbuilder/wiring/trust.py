@@ -119,7 +119,7 @@ def _shown(address: str) -> str:
     try:
         plain = without_login(address)
     except ValueError:
-        return "an address that is none"
+        return "an invalid address"
     # An invalid address may contain credentials too: `me:secret@host`.
     plain = plain if "://" in plain else plain.rpartition("@")[2]
     return "".join(character for character in plain if character.isprintable())
