@@ -15,7 +15,6 @@ from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.registry_bases import fetch_base
 from envbuilder.image.plan.layers import LABEL_BASE, base_reference, image_reference
-from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import BasePin, Lock
 from envbuilder.oci.tar.members import EPOCH, of_tar
 from envbuilder.oci.tar.writing import write

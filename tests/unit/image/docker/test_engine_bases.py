@@ -19,7 +19,6 @@ from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.image.docker.engine_bases import EngineBases
 from envbuilder.image.docker.os_packages import OsPackageResolver
 from envbuilder.image.plan.layers import image_reference
-from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Located, Refused
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin, PythonPin
 from envbuilder.lock.resolve.apt import AptResolver
