@@ -62,7 +62,7 @@ class Measured:
     when: date
 
     def __str__(self) -> str:
-        return f"{self.file} taken apart (sha256 {self.sha256[:12]})"
+        return f"wheel {self.file} (sha256 {self.sha256[:12]})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

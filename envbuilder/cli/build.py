@@ -63,7 +63,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     key = opened_key(signer, here) if signer else None
     catalog = catalog_of_targets(here, targets, notice)
     if elsewhere.on:
-        items = build_items(target_names(catalog, targets), selection, options, elsewhere.on)
+        items = build_items(here, target_names(catalog, targets), selection, options, elsewhere.on)
         run_elsewhere(here, elsewhere.on, items, BuildOutput(), as_json=as_json, again=elsewhere.again)
         return
     with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):

@@ -11,12 +11,13 @@ from envbuilder.cluster.execution.targets import ExecutionTarget, LocalProcesses
 from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import BuildOptions
 from envbuilder.lock.lockfile import LOCK, read_lock
-from envbuilder.wiring.execution import work_item
+from envbuilder.wiring.execution import files_for, work_item
 from envbuilder.wiring.image_requests import Selection, refuse_shared_names
+from envbuilder.wiring.settings import Settings
 
 
 def build_items(
-    names: Sequence[str | None], selection: Selection, options: BuildOptions, on: ExecutionTarget
+    here: Settings, names: Sequence[str | None], selection: Selection, options: BuildOptions, on: ExecutionTarget
 ) -> tuple[WorkItem, ...]:
     """Return one build for each environment or lock.
 
@@ -36,4 +37,4 @@ def build_items(
     images = [locks[name].name or locks[name].environment if name in locks else name for name in paths]
     refuse_shared_names(images, selection.tags)
     sent = [str(path) if name in locks else name for name, path in paths.items()]
-    return tuple(work_item(name, sent_arguments(name)) for name in sent)
+    return tuple(work_item(here, name, sent_arguments(name), files_for(here, name)) for name in sent)

@@ -72,7 +72,7 @@ def _print(outcome: Mirrored) -> None:
         return
     count = push.pushed_layers + push.present_layers
     click.echo(f"{push.reference}: {count} files of {outcome.environment}")
-    click.echo(f"  sent: {push.pushed_layers} files, {size(push.pushed_bytes)}; {push.present_layers} were there")
+    click.echo(f"  sent: {push.pushed_layers} files, {size(push.pushed_bytes)}; {push.present_layers} already present")
     click.echo(
         f"  {f'attached to {outcome.image}' if outcome.image else 'not attached: the repository lacks the image'}"
     )

@@ -182,4 +182,4 @@ def _is_read(path: PurePosixPath) -> bool:
 
 def _last_line(output: bytes) -> str:
     lines = output.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else "it gave no reason"
+    return lines[-1] if lines else "no reason given"

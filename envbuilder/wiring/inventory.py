@@ -18,7 +18,7 @@ from envbuilder.image.docker.context import image_names
 from envbuilder.lock.ingredient_sources import NO_SOURCES, Sources
 from envbuilder.lock.publisher_places import is_address, place_of
 from envbuilder.oci.store import Store
-from envbuilder.wiring.mirrors import mirrors, places_of_publishers
+from envbuilder.wiring.mirrors import mirrors, places_of_publishers, registry_mirror
 from envbuilder.wiring.settings import NOWHERE, Settings
 
 _ENGINE_SECONDS = 0.5
@@ -42,7 +42,7 @@ def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = No
         installed=tuple(_installed(settings, catalog)),
         standalone=Buildability.YES if settings.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
         distributions=frozenset(kind for kind in BaseKind if kind.is_tree and mirrors(settings, named, kind)),
-        registry_mirror=named.registry_mirror,
+        registry_mirror=registry_mirror(settings, named),
         archives=frozenset(_archives(settings, catalog.archives, named)),
         unaccepted=frozenset(_unaccepted(settings, catalog.archives, named)),
     )

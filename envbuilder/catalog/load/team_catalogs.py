@@ -211,8 +211,12 @@ def _extended(catalog: Catalog, found: _Contents, place: CatalogPlace) -> Catalo
     )
 
 
-def _digest(folder: Path) -> str:
-    """Return the digest of the files that decide about environments and specs; evidence is not among them."""
+def deciding_files(folder: Path) -> tuple[Path, ...]:
+    """Return the files of a catalog that decide about environments and specs; evidence is not among them."""
     named = [folder / MANIFEST, *(folder / name for name in _TABLES), *(folder / "environments").glob("*.yaml")]
     files = [*named, *(folder / "locks").glob("*.yaml"), *(folder / SPECS).rglob("*")]
-    return inputs_digest({str(file.relative_to(folder)): digest_of_file(file) for file in files if file.is_file()})
+    return tuple(file for file in files if file.is_file())
+
+
+def _digest(folder: Path) -> str:
+    return inputs_digest({str(file.relative_to(folder)): digest_of_file(file) for file in deciding_files(folder)})

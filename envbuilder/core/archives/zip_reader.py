@@ -122,7 +122,7 @@ def _require_plain(info: zipfile.ZipInfo) -> None:
     if "\\" in name:
         raise BadArchive(f"the path {name!r} has a backslash")
     if (relative_path(name) == "." or name.startswith("./")) and not info.is_dir():
-        raise BadArchive(f"the path {name!r} is no file")
+        raise BadArchive(f"the path {name!r} is not a file")
     if info.flag_bits & _ENCRYPTED:
         raise BadArchive(f"{name} is encrypted")
     if info.compress_type not in _METHODS:

@@ -54,9 +54,9 @@ def _absence(gathered: Gathered, index: int) -> tuple[str, bool]:
     if ends:
         return f"{name} ended {min(ends):.1f} s after the start, without facts", True
     if any(peer.connected is not None or peer.heard is not None for _, peer in seen):
-        return f"{name} came, and wrote no facts", True
+        return f"{name} was reached, but wrote no facts", True
     errors = dict.fromkeys(_described(peer.error) for _, peer in seen if peer.error)
-    return f"{name} never came" + (f": {'; '.join(errors)}" if errors else ""), False
+    return f"{name} was never reached" + (f": {'; '.join(errors)}" if errors else ""), False
 
 
 def same_cluster(gathered: Gathered) -> Outcome:

@@ -149,6 +149,6 @@ def _unsent(reference: ImageRef, said: str) -> EnvbuilderError:
     if _NO_SPACE in said:
         return DiskFull(f"no space while {reference} was pushed: {said}", hint="check `docker system df`")
     return SourceUnreachable(
-        f"the registry of {reference} did not take it: {said}",
-        hint="see that the registry answers, and log in with `docker login`",
+        f"the registry of {reference} refused it: {said}",
+        hint="check that the registry is reachable, and log in with `docker login`",
     )

@@ -126,7 +126,7 @@ def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreac
             hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index under `sources:`",
         )
     told = _MARKERS.sub("", told)
-    problem = f"the packages do not go together for Python {wanted.python} as of {wanted.cutoff}"
+    problem = f"the packages conflict for Python {wanted.python} as of {wanted.cutoff}"
     version = _provided_in(told, wanted)
     if version:
         return ResolutionFailed(

@@ -213,7 +213,7 @@ def _read_on(repository: Repository, blob: Descriptor, receiver: Receiver, watch
             receiver.write(chunk)
             watch.tell(blob.digest, receiver.size, blob.size)
     if receiver.size < blob.size:
-        raise Interrupted(f"{request.subject}: the registry gave only a part of it")
+        raise Interrupted(f"{request.subject}: the registry returned only a part of it")
 
 
 def _within(answer: Answer, room: int, receiver: Receiver) -> Iterator[bytes]:

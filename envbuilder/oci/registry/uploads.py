@@ -179,7 +179,7 @@ class Upload:
             if answer.status in self._gone:
                 raise self._lost()
             if _position(answer) not in {None, end}:
-                raise Interrupted(f"{answer.subject}: the registry took only a part of it")
+                raise Interrupted(f"{answer.subject}: the registry accepted only a part of it")
             session.location = answer.location or session.location
             session.position = end
         if self.record:

@@ -145,7 +145,7 @@ def first_working(ways: Sequence[S]) -> S:
             return way
         reasons.append(f"  {way.name}: {reason}")
     listing = "\n".join(dict.fromkeys(reasons))
-    raise ToolMissing(f"this machine has no means to run a command in an image without a daemon\n{listing}", hint=_HINT)
+    raise ToolMissing(f"this machine cannot run a command in an image without a daemon\n{listing}", hint=_HINT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

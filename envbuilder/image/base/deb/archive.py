@@ -254,7 +254,7 @@ class _NoRelease(SourceUnreachable):
 def _not_there(address: str, distribution: Distribution) -> _NotThere:
     option = distribution.mirror_option
     hint = f"the archive does not have this suite: {option}; for a suite that has moved, the archive of old suites"
-    return _NotThere(f"{_shown(address)} is not there", hint=hint)
+    return _NotThere(f"{_shown(address)} does not exist", hint=hint)
 
 
 def _login_hint(distribution: Distribution) -> str:

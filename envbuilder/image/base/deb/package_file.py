@@ -94,7 +94,7 @@ def _control(stream: BinaryIO, part: ArPart) -> dict[str, bytes]:
             if entry.flag == FILE:
                 found[entry.path] = b"".join(tar.content())
     if "control" not in found:
-        raise BadArchive("it does not say what it is")
+        raise BadArchive("its control file lacks Package or Version")
     return found
 
 

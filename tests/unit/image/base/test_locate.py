@@ -72,6 +72,14 @@ def test_a_named_archive_goes_before_one_that_was_packed_and_is_kept(tmp_path: P
     assert source.store.find(found.sha256) is not None
 
 
+def test_an_archive_of_the_settings_comes_after_a_named_one_and_before_a_packed_one(tmp_path: Path) -> None:
+    source = replace(pythons(tmp_path), configured=(archive(tmp_path / "configured", "3.8.9"),))
+    source.store.add(archive(tmp_path / "packed", "3.8.18"))
+    named = Sources(python_archives=(str(archive(tmp_path / "named", "3.8.7")),))
+    assert version_of(source.locate(WANTED, BOOKWORM, Sources())) == "3.8.9"
+    assert version_of(source.locate(WANTED, BOOKWORM, named)) == "3.8.7"
+
+
 def test_the_newest_packed_one_is_taken_by_number_and_not_by_spelling(tmp_path: Path) -> None:
     source = pythons(tmp_path)
     for version in ("3.8.9", "3.8.18"):
