@@ -48,7 +48,7 @@ class Activity:
     moved: int = 0
 
 
-class Progress:
+class ProgressWatch:
     """Detection of processes that make no progress.
 
     Args:
@@ -123,7 +123,7 @@ def run_process(
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as process:
-        progress = Progress(lambda: activity(process.pid), allowed, time.monotonic)
+        progress = ProgressWatch(lambda: activity(process.pid), allowed, time.monotonic)
         try:
             while True:
                 with suppress(subprocess.TimeoutExpired):
@@ -136,7 +136,7 @@ def run_process(
             raise
 
 
-def _require_progress(progress: Progress, allowed: float, ends: float, timeout: float) -> None:
+def _require_progress(progress: ProgressWatch, allowed: float, ends: float, timeout: float) -> None:
     if progress.ended():
         raise SourceUnreachable(
             f"the package index is too slow: uv made no progress for {allowed:.0f} seconds and was ended",

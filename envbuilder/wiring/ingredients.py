@@ -10,7 +10,7 @@ from envbuilder.core.http.trust import ca_bundle
 from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.references import ImageRef
 from envbuilder.core.versions import Release
-from envbuilder.image.base.installed_pythons import InstalledPython, installed_pythons
+from envbuilder.image.base.installed_pythons import PythonProgram, installed_pythons
 from envbuilder.image.base.locate import DebBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_archive import pack
 from envbuilder.image.base.python_survey import PythonArchive
@@ -85,5 +85,5 @@ def pack_python(session: Session, interpreter: Path, folder: Path) -> PythonArch
     return archive
 
 
-def _installed(settings: Settings, version: Release, glibc: Release) -> tuple[InstalledPython, ...]:
+def _installed(settings: Settings, version: Release, glibc: Release) -> tuple[PythonProgram, ...]:
     return tuple(installed_pythons(version, glibc, host_programs(settings)))

@@ -20,7 +20,7 @@ from docker.utils import kwargs_from_env, parse_host
 from envbuilder.core.errors import EngineError, EngineUnavailable, EnvbuilderError
 from envbuilder.core.json_fields import Record, number
 from envbuilder.core.references import ImageRef
-from envbuilder.image.docker.client import TIMEOUT_SECONDS, Attachment, DockerClient
+from envbuilder.image.docker.client import TIMEOUT_SECONDS, DockerClient, StandardStreams
 from envbuilder.image.docker.container_spec import ContainerSpec
 from envbuilder.image.docker.context import Endpoint, endpoint
 from envbuilder.image.docker.errors import Refusal, refused, translated
@@ -171,7 +171,7 @@ class DockerApi:
             )
 
     @contextmanager
-    def attached(self, container: str, *, stdin: bool, terminal: bool) -> Iterator[Attachment]:
+    def attached(self, container: str, *, stdin: bool, terminal: bool) -> Iterator[StandardStreams]:
         """Attach to a container that is not started yet; `stdin` and `terminal` as it was created."""
         with translated(), self._client.attached(container, stdin=stdin, terminal=terminal) as attachment:
             yield attachment

@@ -19,7 +19,7 @@ from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 
 
-class Ingredients(Protocol):
+class DockerfileInputs(Protocol):
     """Provider of the files that the Dockerfile of a lock needs beside the lock."""
 
     def provide_tools(self, lock: Lock, sources: Sources) -> None:
@@ -57,7 +57,7 @@ class DockerBuilder:
     """
 
     engine: ContainerEngine
-    ingredients: Ingredients
+    ingredients: DockerfileInputs
     templates: Path
     work: Path
     proxies: tuple[tuple[str, str], ...]

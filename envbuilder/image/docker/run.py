@@ -21,7 +21,7 @@ from envbuilder.oci.runtime.terminals import forwarded, on_resize, raw
 
 if TYPE_CHECKING:
     from envbuilder.image.docker.api import DockerApi
-    from envbuilder.image.docker.client import Attachment
+    from envbuilder.image.docker.client import StandardStreams
 
 _KILLED = 137
 _SECONDS_TO_DIE = 30.0
@@ -92,7 +92,7 @@ def follow(api: DockerApi, request: RunRequest, console: Console, *, name: str) 
         api.remove(name)
 
 
-def _connect(api: DockerApi, name: str, console: Console, attached: Attachment) -> None:
+def _connect(api: DockerApi, name: str, console: Console, attached: StandardStreams) -> None:
     """Pass on standard streams, the size of the terminal and signals, until the container ends."""
     with ExitStack() as stack:
         if console.terminal:
@@ -105,7 +105,7 @@ def _connect(api: DockerApi, name: str, console: Console, attached: Attachment) 
             console.output(1 if console.terminal else stream, piece)
 
 
-def _pass_in(given: int, attached: Attachment) -> None:
+def _pass_in(given: int, attached: StandardStreams) -> None:
     with suppress(OSError):  # the container has ended
         while piece := os.read(given, _PIECE):
             attached.send(piece)

@@ -24,7 +24,7 @@ from envbuilder.oci.runtime.host_devices import SEARCH
 from envbuilder.oci.runtime.outputs import discard, read_inside
 from envbuilder.oci.runtime.root_mounts import resolved
 from envbuilder.oci.runtime.sandbox import Sandbox, Task
-from envbuilder.oci.runtime.selection import Chosen
+from envbuilder.oci.runtime.selection import ChosenSandbox
 from envbuilder.oci.store import Store
 
 Lookup: TypeAlias = Callable[[str], AssembledImage | None]
@@ -41,7 +41,7 @@ class Following:
         kept: Returns the directory of changes that are kept under a name.
     """
 
-    chosen: Callable[[Path], Chosen]
+    chosen: Callable[[Path], ChosenSandbox]
     work: Path
     kept: Callable[[], Path]
 
@@ -233,7 +233,7 @@ def task_of(request: RunRequest, settings: Settings, tree: Path) -> Task:
     )
 
 
-def followed(request: RunRequest, settings: Settings, tree: Path, changes: Path, chosen: Chosen) -> Task:
+def followed(request: RunRequest, settings: Settings, tree: Path, changes: Path, chosen: ChosenSandbox) -> Task:
     """Return the task of a request that is followed: its user has a name and a writable home directory.
 
     Args:

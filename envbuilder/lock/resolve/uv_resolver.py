@@ -20,7 +20,7 @@ from envbuilder.lock.closures import Chosen
 from envbuilder.lock.resolve.placeholder_wheels import write_stand_in
 from envbuilder.lock.resolve.resolver import Resolution
 from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
-from envbuilder.lock.resolve.wheel_files import Candidate, best
+from envbuilder.lock.resolve.wheel_files import IndexCandidate, best
 from envbuilder.oci.runtime.interpreter_guard import Guard
 
 BUILD_TOOLS = ("setuptools", "wheel")
@@ -174,12 +174,12 @@ def _pick(package: dict[str, object], wanted: Resolution) -> Chosen:
         raise ResolutionFailed(f"{name} {version} cannot be locked: {error}", hint="use another index") from error
 
 
-def _candidate(entry: dict[str, object]) -> Candidate:
+def _candidate(entry: dict[str, object]) -> IndexCandidate:
     hashes = entry.get("hashes")
     if not isinstance(hashes, dict) or "sha256" not in hashes:
         raise ResolutionFailed(f"the index lists no sha256 for {entry.get('url', 'a file')}", hint="use another index")
     file = str(entry.get("name") or urlsplit(str(entry["url"])).path.rsplit("/", 1)[-1])
-    return Candidate(file=unquote(file), sha256=str(hashes["sha256"]))
+    return IndexCandidate(file=unquote(file), sha256=str(hashes["sha256"]))
 
 
 def _list(value: object) -> list[dict[str, object]]:
