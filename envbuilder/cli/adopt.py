@@ -22,7 +22,8 @@ from envbuilder.core.files import write_text
 from envbuilder.image.dockerfile.spec_file import render_spec
 from envbuilder.image.lock_files import keep_own_files
 from envbuilder.lock.adopt import Adoption, choose_environment, resolvable, software_changes, spec_of
-from envbuilder.lock.lock import Lock
+from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import LOCK, SPEC, digest, dump
 from envbuilder.lock.project.clues import UnusedLine
 from envbuilder.lock.project.conclusions import Conclusions, conclude
@@ -30,7 +31,7 @@ from envbuilder.lock.project.files import project_files
 from envbuilder.lock.project.own_sources import own_files
 from envbuilder.lock.project.reading import read_project
 from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import OwnFile, Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.locks import locked

@@ -13,7 +13,7 @@ from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.core.units import size
 from envbuilder.image.plan.layers import base_reference
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.build_inputs import engine_bases
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.session import Session

@@ -30,12 +30,13 @@ from envbuilder.cluster.execution.executor import WorkItem
 from envbuilder.cluster.execution.targets import ExecutionTarget, LocalProcesses
 from envbuilder.core.errors import EnvbuilderError, UsageError
 from envbuilder.image.builder import BuildOptions, Engine
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lockfile import LOCK, read_lock
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.engines import ENGINES, chosen_engine
-from envbuilder.wiring.execution import work_item
+from envbuilder.wiring.execution import files_for, work_item
 from envbuilder.wiring.image_requests import Selection, checked, image_requests, refuse_shared_names, target_names
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.signing import sign_pushed
 from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
@@ -80,7 +81,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     key = opened_key(signer, here) if signer else None
     catalog = catalog_of_targets(here, targets, notice)
     if elsewhere.on:
-        items = _items(target_names(catalog, targets), selection, options, elsewhere.on)
+        items = _items(here, target_names(catalog, targets), selection, options, elsewhere.on)
         run_elsewhere(here, elsewhere.on, items, BuildOutput(), as_json=as_json, again=elsewhere.again)
         return
     with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):
@@ -102,7 +103,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
 
 
 def _items(
-    names: Sequence[str | None], selection: Selection, options: BuildOptions, on: ExecutionTarget
+    here: Settings, names: Sequence[str | None], selection: Selection, options: BuildOptions, on: ExecutionTarget
 ) -> tuple[WorkItem, ...]:
     """Return one build for each environment or lock.
 
@@ -122,4 +123,4 @@ def _items(
     images = [locks[name].name or locks[name].environment if name in locks else name for name in paths]
     refuse_shared_names(images, selection.tags)
     sent = [str(path) if name in locks else name for name, path in paths.items()]
-    return tuple(work_item(name, sent_arguments(name)) for name in sent)
+    return tuple(work_item(here, name, sent_arguments(name), files_for(here, name)) for name in sent)

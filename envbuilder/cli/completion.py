@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from envbuilder.cli.context import command_settings
+from envbuilder.core.errors import EnvbuilderError
 from envbuilder.wiring.configuration import CATALOGS
 from envbuilder.wiring.settings import Settings
 
@@ -49,12 +50,17 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 def environments(ctx: click.Context, param: click.Parameter | None, start: str) -> list[CompletionItem[str]]:  # noqa: ARG001
     """Return locks of this directory and environments that begin with a text; a file if there are none.
 
+    An invalid configuration has no environments, and no message: it would end up in the line that is being typed.
+
     Args:
         ctx: Context of click.
         param: Parameter of click.
         start: Beginning of a word.
     """
-    ids = environment_ids(_catalogs(command_settings()), start)
+    try:
+        ids = environment_ids(_catalogs(command_settings()), start)
+    except EnvbuilderError:
+        ids = []
     locks = sorted(file.name for file in Path().glob("*.lock") if file.name.startswith(start))
     return [CompletionItem(word) for word in (*locks, *ids)] or [CompletionItem(start, type="file")]
 

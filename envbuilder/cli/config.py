@@ -15,12 +15,14 @@ from envbuilder.cli.configured_options import (
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import heading, json_option, print_json, table
 from envbuilder.core.errors import without_logins
-from envbuilder.wiring.configuration import CACHE, INDEX, MATRICES, SETTINGS, Kind, Setting, Words
+from envbuilder.wiring.configuration import CACHE, INDEX, MATRICES, OPTIONS_SENT, SETTINGS, Kind, Setting, Words
 from envbuilder.wiring.settings import CONFIGURATION_VARIABLE, Settings, configuration_file
 
 _DEFAULT = "default"
-_ELSEWHERE = frozenset({CONFIGURATION_VARIABLE, "ENVBUILDER_MEMORY", "ENVBUILDER_WORKER", "ENVBUILDER_PROBE_TMPDIR"})
-"""Variables that are no settings: the configuration file, and what images and probes read."""
+_ELSEWHERE = frozenset(
+    {CONFIGURATION_VARIABLE, OPTIONS_SENT, "ENVBUILDER_MEMORY", "ENVBUILDER_WORKER", "ENVBUILDER_PROBE_TMPDIR"}
+)
+"""Variables that are no settings: the configuration file, what images, probes and workers read."""
 
 
 @click.group("config")

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import click
 
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.global_options import GlobalOption
 from envbuilder.core.errors import Fault, InvalidInput, UsageError
-from envbuilder.wiring.configuration import FALSE, SETTINGS, TRUE, Words
+from envbuilder.wiring.configuration import FALSE, OPTIONS_SENT, SETTINGS, TRUE, Words
 from envbuilder.wiring.settings import Settings
 
 _SETTINGS = frozenset(setting.key for setting in SETTINGS)
+_NO_VALUE = frozenset({"help", "version"})
 _FLAG_WORDS = {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}
 
 
@@ -60,6 +62,8 @@ def defaults(name: str, command: click.Command, words: Words, known: Collection[
         UsageError: A variable has a value that its option does not take.
     """
     settings = command_settings()
+    if settings.environ.get(OPTIONS_SENT):
+        return {}
     refuse_unknown_commands(settings, words, known)
     return _nested(name, command, words, settings)
 
@@ -150,7 +154,7 @@ def _of_file(
 def _configurable(command: click.Command) -> Iterator[click.Option]:
     """Yield the options with a value of their own; those of all commands are settings."""
     for option in command.params:
-        if isinstance(option, click.Option) and not option.hidden and option.name not in {"help", "version"}:
+        if isinstance(option, click.Option) and not isinstance(option, GlobalOption) and option.name not in _NO_VALUE:
             yield option
 
 

@@ -73,7 +73,7 @@ def fan_out_options(
 def sent_arguments(name: str, *, left_out: Sequence[str] = (), always: Sequence[str] = ("--json",)) -> tuple[str, ...]:
     """Return the command line for one environment: that of the running command, with another name in place of its own.
 
-    Paths of files become absolute.
+    Configured options count as given. Paths of files become absolute.
 
     Args:
         name: Environment or image.
@@ -196,9 +196,15 @@ def _missing(outcomes: Sequence[Outcome]) -> Iterator[dict[str, object]]:
 
 
 def _given(context: click.Context) -> dict[str, Any]:
-    """Return the parameters of the command line by name, as text."""
+    """Return the parameters of the command line by name, as text, and the configured options that it lacks."""
     given, _, _ = context.command.make_parser(context).parse_args(list(context.meta[_ARGUMENTS]))
-    return dict(given)
+    configured = context.default_map or {}
+    unset = {each.name for each in _options(context.command) if each.is_flag and _is_unset(each, configured)}
+    return {name: value for name, value in configured.items() if name not in unset} | dict(given)
+
+
+def _is_unset(flag: click.Option, configured: Mapping[str, Any]) -> bool:
+    return bool(configured.get(str(flag.name)) != flag.flag_value)
 
 
 def _options(command: click.Command) -> Iterator[click.Option]:

@@ -19,7 +19,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.image.servers import LOOPBACK, Server, free_port, jupyter, tensorboard, wait_for
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.profiles import built, request_with
 from envbuilder.wiring.session import Session

@@ -119,7 +119,7 @@ def cli() -> None:
     """  # noqa: D301  click wants the control character itself: it keeps the lines apart
 
 
-with_global_options(cli, hidden=False)
+with_global_options(cli)
 
 
 def entry() -> None:

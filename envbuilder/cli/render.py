@@ -13,8 +13,8 @@ from envbuilder.cli.output.printing import folded, json_option, notice, print_js
 from envbuilder.core.references import ImageRef
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.image.render import rendered, write
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import DockerIngredients, add_archives
 from envbuilder.wiring.locks import renderable_lock
 from envbuilder.wiring.session import Session

@@ -12,7 +12,7 @@ from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.cli.output.signatures import print_signed, signed_documents
 from envbuilder.core.errors import UsageError
 from envbuilder.image.attestation.signing_keys import PASSWORD_VARIABLE, SigningKey, is_encrypted, signing_key
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings

@@ -9,7 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from typing import Annotated, TypeAlias
 
+from envbuilder.core.field_rules import Parsed
 from envbuilder.core.image_layout import OURS, PYTHON, VENV
 from envbuilder.core.memory_policy import START_NAME
 
@@ -181,6 +183,10 @@ def image_path(text: str) -> str:
     if is_ours(text[1:]):
         raise ValueError(f"{text!r} is in a directory that envbuilder writes; use /workspace, /app or another")
     return text
+
+
+AllowedPath: TypeAlias = Annotated[str, Parsed(allowable)]
+ImagePath: TypeAlias = Annotated[str, Parsed(image_path)]
 
 
 def parents(path: str) -> Iterator[str]:

@@ -20,9 +20,10 @@ from envbuilder.core.names import requirement_name
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
 from envbuilder.lock.container_settings import ContainerSettings
+from envbuilder.lock.lock import OwnFile
 from envbuilder.lock.project.clues import Clue, ClueKind, UnusedLine
 from envbuilder.lock.project.conclusions import Conclusions, Device
-from envbuilder.lock.spec_values import OwnFile, Spec
+from envbuilder.lock.spec_values import Spec
 
 _TOPICS = {
     Topic.PATCH: ClueKind.TENSORFLOW,

@@ -9,9 +9,10 @@ from typing import Protocol
 from envbuilder.catalog.environments import BaseChoice, BaseSystem, Environment, PythonProvider
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.versions import Release
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Located, Location, Refused
 from envbuilder.lock.lock import BasePin, PythonPin
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 
 
 class BaseSource(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from envbuilder.catalog.archives import ArchiveUse
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.core.versions import Release
-from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import OwnFile, Spec
+from envbuilder.lock.lock import Lock, OwnFile
+from envbuilder.lock.spec_values import Spec
 
 UPGRADED = "upgraded"
 """Input of a lock whose packages were upgraded: the day."""

@@ -10,9 +10,8 @@ from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
 from envbuilder.core.digests import shortened
-from envbuilder.core.field_rules import At, Entries, Parsed, Sorted, Unique, When
+from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted, Unique, When
 from envbuilder.core.field_types import (
-    AllowedPath,
     Commit,
     DebianFile,
     DebianName,
@@ -34,12 +33,11 @@ from envbuilder.core.field_types import (
     Sha256,
     within,
 )
-from envbuilder.core.image_paths import privileged_allowed
+from envbuilder.core.image_paths import AllowedPath, ImagePath, privileged_allowed
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
-from envbuilder.lock.container_settings import UNSET, ContainerSettings
-from envbuilder.lock.spec_values import OwnFile, User, Variables
+from envbuilder.lock.container_settings import UNSET, ContainerSettings, User, Variables
 from envbuilder.oci.images import ImagePin
 
 LOCK_SCHEMA = 2
@@ -193,6 +191,25 @@ class CudaPin:
     links: tuple[LibraryLink, ...]
     archives: Annotated[tuple[ArchivePin, ...], Unique("id")] = ()
     require: RuntimeRequirement = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFile:
+    """A file of the user in an image; in a spec, it may stand for a whole directory until that is expanded.
+
+    Attributes:
+        path: Absolute path in the image.
+        source: Its path on this machine; empty in a lock.
+        sha256: 64 hexadecimal digits of its content; empty in a spec whose files were not read yet.
+        size: Bytes.
+        executable: Whether all users may execute it.
+    """
+
+    path: ImagePath
+    source: Annotated[str, Omitted()] = ""
+    sha256: Sha256 = ""
+    size: FileSize = 0
+    executable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,15 @@ from typing import Annotated
 
 from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.field_rules import At, Entries, Parsed
-from envbuilder.core.field_types import ImagePath, exactly
+from envbuilder.core.field_types import exactly
+from envbuilder.core.image_paths import ImagePath
 from envbuilder.core.names import account_name
 from envbuilder.core.yaml.documents import Document, read
 from envbuilder.core.yaml.structured import structured
-from envbuilder.lock.spec_values import DEFAULT_USER, AccountId, OwnFile, Sources, Spec, User
+from envbuilder.lock.container_settings import DEFAULT_USER, AccountId, User
+from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lock import OwnFile
+from envbuilder.lock.spec_values import Spec
 
 SPEC_SCHEMA = 1
 

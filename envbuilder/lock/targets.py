@@ -18,12 +18,12 @@ from envbuilder.core.yaml.documents import Node
 from envbuilder.core.yaml.structured import line_of
 from envbuilder.lock.container_settings import workdir_problem
 from envbuilder.lock.layered_specs import EXTENDS, SpecLayer, merged, spec_layers
-from envbuilder.lock.lock import Lock
+from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import LOCK, SPEC, lock_path, read_lock
 from envbuilder.lock.own_files import beside, surveyed
 from envbuilder.lock.publisher_places import relative_to
 from envbuilder.lock.spec import decoded
-from envbuilder.lock.spec_values import OwnFile, Spec
+from envbuilder.lock.spec_values import Spec
 
 _MOST_CHARACTERS = 100
 

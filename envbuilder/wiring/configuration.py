@@ -55,8 +55,10 @@ CACHE = Setting(key="cache", kind=Kind.PATH, summary="cache directory")
 MATRICES = Setting(key="matrices", kind=Kind.PATH, summary="directory of the catalog")
 CATALOGS = Setting(key="catalogs", kind=Kind.WORDS, summary="catalogs of teams")
 INDEX = Setting(key="index", kind=Kind.TEXT, summary="package index")
+REGISTRY_MIRROR = Setting(key="registry-mirror", kind=Kind.TEXT, summary="registry that serves the base images")
 MIRROR = Setting(key="mirror", kind=Kind.TEXT, summary="repository with files of locks")
 LAYER_CACHE = Setting(key="layer-cache", kind=Kind.WORDS, summary="layer caches")
+PYTHON_ARCHIVE = Setting(key="python-archive", kind=Kind.WORDS, summary="interpreter archives")
 PUBLISHERS = Setting(key="publishers", kind=Kind.WORDS, summary="places of publishers, NAME=PLACE")
 DEBIAN_MIRROR = Setting(key="debian-mirror", kind=Kind.WORDS, summary="Debian archives")
 DEBIAN_KEYRING = Setting(key="debian-keyring", kind=Kind.PATH, summary="keys of the Debian archive")
@@ -83,10 +85,12 @@ VERBOSITY = Setting(
     choices=("quiet", "normal", "verbose"),
 )
 
+OPTIONS_SENT = "ENVBUILDER_OPTIONS_SENT"
+"""Variable of commands that run elsewhere (`--on`): the command line has every option, so none is configured."""
 TERMINAL_SETTINGS = (COLOR, PROGRESS, VERBOSITY)
 """What the options of all commands override."""
 SETTINGS = (
-    *(CACHE, MATRICES, CATALOGS, INDEX, MIRROR, LAYER_CACHE, PUBLISHERS, OSV),
+    *(CACHE, MATRICES, CATALOGS, INDEX, REGISTRY_MIRROR, MIRROR, LAYER_CACHE, PYTHON_ARCHIVE, PUBLISHERS, OSV),
     *(DEBIAN_MIRROR, DEBIAN_KEYRING, UBUNTU_MIRROR, UBUNTU_KEYRING),
     *(ACCEPT_NVIDIA_EULA, ALLOW_HOST_BUILDS),
     *TERMINAL_SETTINGS,

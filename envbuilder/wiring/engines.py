@@ -14,7 +14,7 @@ from envbuilder.image.builder import BuildOptions, Engine, Feature, ImageBuilder
 from envbuilder.image.docker.image_builder import DockerBuilder
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.run import FollowingEngine
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.build_inputs import DockerIngredients, assembly_context, delivery, image_runner
 from envbuilder.wiring.image_names import checked_reference
 from envbuilder.wiring.layer_caches import layer_cache

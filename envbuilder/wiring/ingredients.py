@@ -19,11 +19,13 @@ from envbuilder.image.base.uv_tool import find_uv, uv_pin
 from envbuilder.image.docker.os_packages import OsPackageResolver
 from envbuilder.image.docker.registry_bases import RegistryBases
 from envbuilder.lock.create import IngredientSources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.resolve.apt import AptResolver
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.tar.members import EPOCH
 from envbuilder.wiring.build_inputs import engine_bases, lock_files
+from envbuilder.wiring.mirrors import configured_archives, registry_mirror
 from envbuilder.wiring.pythons import fetch_python
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
@@ -42,12 +44,19 @@ def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
     )
     return IngredientSources(
         bases={
-            BaseKind.IMAGE: RegistryBases(engine=session.engine, ask=partial(_registry_digest, settings)),
+            BaseKind.IMAGE: RegistryBases(
+                engine=session.engine,
+                ask=partial(_registry_digest, settings),
+                mirror=registry_mirror(settings, sources),
+            ),
             BaseKind.DEBIAN: trees,
             BaseKind.UBUNTU: trees,
         },
         pythons=PythonArchives(
-            store=session.files, fetch=partial(fetch_python, session), installed=partial(_installed, settings)
+            store=session.files,
+            fetch=partial(fetch_python, session),
+            installed=partial(_installed, settings),
+            configured=configured_archives(settings),
         ),
         os_packages=OsPackageResolver(
             bases=engine_bases(session, sources),

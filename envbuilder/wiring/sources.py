@@ -25,8 +25,8 @@ from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, RegistryM
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.index.fetching import length_of
 from envbuilder.lock.index.uv_index import UvIndex
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.resolve.uv_resolver import UvResolver
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard

@@ -20,6 +20,7 @@ from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
 from envbuilder.wiring.ingredients import ingredient_sources
 from envbuilder.wiring.inventory import inventory
+from envbuilder.wiring.mirrors import configured_archives
 from envbuilder.wiring.session import Session
 
 
@@ -63,7 +64,12 @@ def _kept(session: Session, system: BaseSystem, spec: Spec) -> BasePin | None:
 
 
 def _packed_before(session: Session) -> PythonArchives:
-    return PythonArchives(store=session.files, fetch=_fetch_nothing, installed=lambda _version, _glibc: ())
+    return PythonArchives(
+        store=session.files,
+        fetch=_fetch_nothing,
+        installed=lambda _version, _glibc: (),
+        configured=configured_archives(session.settings),
+    )
 
 
 def _fetch_nothing(version: Release, _folder: Path) -> PythonArchive:

@@ -13,7 +13,7 @@ from envbuilder.image.vendor.alternatives import AlternativeArchives
 from envbuilder.image.vendor.libraries import ArchiveFiles, VendorArchives
 from envbuilder.image.vendor.publishers import Publishers
 from envbuilder.lock.index.index import Index, IndexFile
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
     accepts_nvidia_eula,

@@ -15,8 +15,8 @@ from envbuilder.image.builds import Builder, BuildRequest, BuildResult
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.image.render import CopiedFile, HostFile, rendered, write
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import Sources
 
 
 class Ingredients(Protocol):

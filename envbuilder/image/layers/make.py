@@ -218,9 +218,9 @@ def _links(task: LayerTask) -> LayerRecord:
 
 def _bytecode(task: LayerTask) -> LayerRecord:
     own = task.ingredients
-    sources = {pin: tuple(brought(own.wheel(pin), own.prefix)) for pin in task.layer.compiled}
     kept = KeptBytecode(plan=task.plan, store=own.store)
-    with kept.compiled(sources, partial(_compiled, task)) as compiled:
+    pins = task.layer.compiled
+    with kept.compiled(pins, lambda pin: brought(own.wheel(pin), own.prefix), partial(_compiled, task)) as compiled:
         return task.write(compiled, Packing.COMPRESSED)
 
 

@@ -8,8 +8,7 @@ from enum import StrEnum
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.lock.container_settings import ContainerSettings
-from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, PackagePin
-from envbuilder.lock.spec_values import OwnFile
+from envbuilder.lock.lock import Lock, OsPackagePin, OwnFile, PackageGroup, PackagePin
 
 
 class LayerKind(StrEnum):

@@ -19,6 +19,7 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn, cast
 
@@ -338,23 +339,53 @@ def _be_init() -> None:
 
     The kernel does not deliver signals to process 1 that it has no handler for: https://man7.org/linux/man-pages/man7/pid_namespaces.7.html
     """
-    children: list[int] = []
+    child = _fork()
+    if child:
+        os._exit(_wait_for(child, _FORWARDED))
 
-    def forward(number: int, _frame: object) -> None:
-        for child in children:
-            os.kill(child, number)
 
-    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+def _fork() -> int:
+    """Fork; in the parent, signals stay pending until `_wait_for` can pass them on to the child."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (*_FORWARDED, signal.SIGCHLD))
     child = os.fork()
     if not child:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        return
-    children.append(child)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return child
+
+
+def _wait_for(child: int, forwarded: Iterable[signal.Signals], connections: int | None = None) -> int:
+    """Pass signals on to a child until it ends; return its status.
+
+    A handler in Python runs after the system call that its signal arrived before, and the descriptor ends that call:
+    https://docs.python.org/3/library/signal.html#signal.set_wakeup_fd
+
+    Args:
+        child: Result of `_fork`.
+        forwarded: Signals that are passed on.
+        connections: Socket with requests for connections; None if there are none.
+    """
+    woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    for number in forwarded:
+        signal.signal(number, lambda number, _: os.kill(child, number))
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (*_FORWARDED, signal.SIGCHLD))
+    requests = [] if connections is None else [connections]
+    while (status := _reaped(child)) is None:
+        ready, _, _ = select.select([woken, *requests], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+        elif connections is not None:
+            _connect(connections)
+    return status
+
+
+def _reaped(child: int) -> int | None:
+    """Reap all children that have ended; return the status of this one if it is among them."""
     while True:
-        ended, status = os.wait()
-        if ended == child:
-            os._exit(_status(status))
+        ended, status = os.waitpid(-1, os.WNOHANG)
+        if ended in (0, child):
+            return _status(status) if ended else None
 
 
 def _status(ended: int) -> int:
@@ -409,38 +440,25 @@ def _run(task: dict[str, object], trouble: int) -> NoReturn:
     try:
         _control(_DIE_WITH_PARENT, signal.SIGKILL)
         _unshare(task)
-        child = os.fork()
+        child = _fork()
         if not child:
             _become(task)
-        if task["init"]:
-            for number in _FORWARDED:
-                signal.signal(number, lambda number, _: os.kill(child, number))
         if task["terminal"] is not None:
             os.close(cast("int", task["terminal"]))
-        if task["connections"] is not None:
-            _connect_until_end(cast("int", task["connections"]), child)
-        _, ended = os.waitpid(child, 0)
+        status = _wait_for(child, _FORWARDED if task["init"] else (), cast("int | None", task["connections"]))
     except (_Refused, OSError) as error:
         os.write(trouble, str(error).encode("utf-8", "replace"))
         os._exit(125)
-    os._exit(_status(ended))
+    os._exit(status)
 
 
-def _connect_until_end(connections: int, child: int) -> None:
-    """Answer requests for connections until the command ends; this process is in its network namespace.
+def _connect(requests: int) -> None:
+    """Answer a request for a connection; this process is in the network namespace of the command.
 
     It is in the new root too, where nothing can be imported any more: https://man7.org/linux/man-pages/man2/pivot_root.2.html
     """
-    ended = os.pidfd_open(child)
-    with socket.socket(fileno=connections) as control:
-        while True:
-            ready, _, _ = select.select([control.fileno(), ended], [], [])
-            if ended in ready:
-                return
-            _answer(control, int.from_bytes(control.recv(2, socket.MSG_WAITALL), "big"))
-
-
-def _answer(control: socket.socket, port: int) -> None:
+    control = socket.socket(fileno=requests)
+    port = int.from_bytes(control.recv(2, socket.MSG_WAITALL), "big")
     try:
         # `create_connection` imports an encoding for the name of the host, and `send_fds` imports array.
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as connection:
@@ -449,6 +467,8 @@ def _answer(control: socket.socket, port: int) -> None:
             control.sendmsg([b"c"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, given)])
     except OSError:
         control.send(b"-")
+    finally:
+        control.detach()
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def completed(envbuilder: CommandLine, *words: str) -> list[str]:
     envbuilder.set("COMP_WORDS", shlex.join(("envbuilder", *words)))
     envbuilder.set("COMP_CWORD", str(len(words)))
     ended = envbuilder()
-    assert ended.status == 0
+    assert (ended.status, ended.stderr) == (0, "")
     return ended.stdout.splitlines()
 
 
@@ -70,6 +70,23 @@ def test_commands_options_and_their_values_are_completed(envbuilder: CommandLine
     assert completed(envbuilder, "diag") == ["plain,diagnose"]
     assert completed(envbuilder, "build", "--engi") == ["plain,--engine"]
     assert completed(envbuilder, "build", "--engine", "as") == ["plain,assemble"]
+
+
+def test_options_of_all_commands_are_completed_behind_each_and_are_in_the_help_of_none(envbuilder: CommandLine) -> None:
+    for words in (("build", "--prog"), ("cache", "prune", "--prog"), ("doctor", "--prog"), ("--prog",)):
+        assert completed(envbuilder, *words) == ["plain,--progress"]
+    assert completed(envbuilder, "build", "--progress", "pl") == ["plain,plain"]
+    envbuilder.unset("_ENVBUILDER_COMPLETE")
+    assert "--progress" not in envbuilder("build", "--help").stdout
+
+
+@pytest.mark.parametrize("text", ["nonsense = 1\n", "not TOML", "[command.lits]\njson = true\n"])
+def test_an_invalid_configuration_prints_no_message(envbuilder: CommandLine, text: str) -> None:
+    envbuilder.configure(text)
+    for words in (("build", "tf-2.15-cpu"), ("build", "--engi"), ("diag",), ("cache", "pru")):
+        completed(envbuilder, *words)
+    envbuilder.set("ENVBUILDER_COLOR", "nonsense")
+    completed(envbuilder, "build", "tf-2.15-cpu")
 
 
 def test_another_catalog_has_other_environments(envbuilder: CommandLine) -> None:

@@ -20,9 +20,8 @@ from envbuilder.image.builds import BuildEvent, StepFinished
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.plan.layers import WORTH_COMPILING
 from envbuilder.lock.container_settings import ContainerSettings
-from envbuilder.lock.lock import Lock, PackageGroup, ToolPin
+from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, ToolPin
 from envbuilder.lock.lockfile import dump, load
-from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.images import ImagePin, LayerFormat
 from envbuilder.oci.transfers import Transfer
 from tests.fakes.run_files import EULA

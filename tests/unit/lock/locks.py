@@ -10,19 +10,19 @@ from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvid
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.names import variable_problem
 from envbuilder.core.versions import Release
-from envbuilder.lock.container_settings import ContainerSettings, Healthcheck
+from envbuilder.lock.container_settings import ContainerSettings, Healthcheck, User
 from envbuilder.lock.lock import (
     BasePin,
     CudaPin,
     Lock,
     OsPackagePin,
+    OwnFile,
     PackageGroup,
     PackagePin,
     PythonPin,
     ToolName,
     ToolPin,
 )
-from envbuilder.lock.spec_values import OwnFile, User
 
 # What one line of a spec or a matrix can hold.
 LINES = st.text(st.characters(min_codepoint=32, max_codepoint=0x7E) | st.sampled_from("äß€語😀"), max_size=16)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.load.team_catalogs import load_with_teams
 from envbuilder.catalog.references import DirectoryReference
 from envbuilder.catalog.teams import CatalogPlace
 from envbuilder.core.errors import InvalidInput
@@ -31,7 +31,7 @@ def catalog(tmp_path: Path) -> Catalog:
     folder = team_catalog(tmp_path / "team")
     put(folder / "specs" / "gpu.yaml", 'extends: "parts/common.yaml"\npackages: ["pandas"]\n')
     put(folder / "specs" / "parts" / "common.yaml", 'environment: "tf-2.15-cpu"\nenv: {A: "1"}\n')
-    return load_catalog(DATA / "catalog", (CatalogPlace(folder=folder),))
+    return load_with_teams(DATA / "catalog", (CatalogPlace(folder=folder),))
 
 
 def loaded(spec: Path, text: str, base: str = "", catalog: Catalog | None = None) -> Spec:

@@ -18,9 +18,9 @@ from envbuilder.image.base.installed_pythons import InstalledPython
 from envbuilder.image.base.locate import DebBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebTree, TreeStore
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import file_of
 from tests.fakes.catalogs import small_row
@@ -70,6 +70,14 @@ def test_a_named_archive_goes_before_one_that_was_packed_and_is_kept(tmp_path: P
     assert version_of(found) == "3.8.9"
     assert isinstance(found, PythonPin)
     assert source.store.find(found.sha256) is not None
+
+
+def test_an_archive_of_the_settings_comes_after_a_named_one_and_before_a_packed_one(tmp_path: Path) -> None:
+    source = replace(pythons(tmp_path), configured=(archive(tmp_path / "configured", "3.8.9"),))
+    source.store.add(archive(tmp_path / "packed", "3.8.18"))
+    named = Sources(python_archives=(str(archive(tmp_path / "named", "3.8.7")),))
+    assert version_of(source.locate(WANTED, BOOKWORM, Sources())) == "3.8.9"
+    assert version_of(source.locate(WANTED, BOOKWORM, named)) == "3.8.7"
 
 
 def test_the_newest_packed_one_is_taken_by_number_and_not_by_spelling(tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.image.dockerfile.build_context import Attachment, Rendered, render, requirements
 from envbuilder.image.plan.layers import plan
-from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, ToolPin
+from envbuilder.lock.lock import Lock, OsPackagePin, OwnFile, PackageGroup, ToolPin
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import OwnFile
 from tests.fakes.catalogs import TEMPLATES, good_lock
 from tests.fakes.vendor_archives import pin_of, with_archives
 
