@@ -24,7 +24,7 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_command(*, as_json: bool) -> None:
-    """List assembled images, and the size of each part of the cache directory."""
+    """List assembled images and the size of each cache directory."""
     here = command_settings()
     cache, store = here.cache, Store(folder=here.room(STORE))
     found = usage(store, Records(store=store))
@@ -107,7 +107,7 @@ def prune_command(*, everything: bool, as_json: bool) -> None:
 @command.command("remove")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def remove_command(names: tuple[str, ...]) -> None:
-    """Remove changes of images that `envbuilder run --keep NAME` keeps."""
+    """Remove changes that were kept by `envbuilder run --keep NAME`."""
     here = command_settings()
     click.echo(f"freed {size(sum(remove_kept(here.cache / KEPT, name) for name in names))}")
 

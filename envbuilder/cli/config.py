@@ -27,16 +27,16 @@ _ELSEWHERE = frozenset(
 
 @click.group("config")
 def command() -> None:
-    """Show the settings of this user, and where each is from."""
+    """Show the settings of this user and their origins."""
 
 
 @command.command("show")
 @json_option
 @click.pass_context
 def show(context: click.Context, *, as_json: bool) -> None:
-    """Show every setting and every configured option with its origin: a variable, a line of a file, or the default.
+    """Show every setting and configured option with its origin.
 
-    All values of the configuration file are checked, also those of commands that do not run now.
+    The origin is a variable, a line of the configuration file, or the default. All values of the file are checked.
     """
     here = command_settings()
     root = context.find_root()
