@@ -13,6 +13,7 @@ from envbuilder.cli.configured_options import (
     variable_of,
 )
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.output.printing import heading, json_option, print_json, table
 from envbuilder.core.errors import without_logins
 from envbuilder.wiring.configuration import CACHE, INDEX, MATRICES, SETTINGS, Kind, Setting, Words
@@ -23,7 +24,7 @@ _ELSEWHERE = frozenset({CONFIGURATION_VARIABLE, "ENVBUILDER_MEMORY", "ENVBUILDER
 """Variables that are no settings: the configuration file, and what images and probes read."""
 
 
-@click.group("config")
+@click.group("config", cls=Group)
 def command() -> None:
     """Show the settings of this user, and where each is from."""
 
