@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.ansi import AnsiDecoder
 from rich.color import Color
 from rich.console import Console
 from rich.text import Text
@@ -127,8 +128,8 @@ def page(captures: list[Capture]) -> str:
 
 def _spans(text: str, foreground: str, background: str) -> Iterator[str]:
     console = Console()
-    for line in text.split("\n"):
-        decoded = Text.from_ansi(line)
+    # A style of tmux lasts until it is changed, also over ends of lines.
+    for decoded in AnsiDecoder().decode(text):
         for segment in decoded.render(console, end="\n"):
             style = segment.style
             if style is None or not segment.text.strip():
