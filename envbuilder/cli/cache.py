@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json, table
 from envbuilder.cli.output.streams import visible
 from envbuilder.core.cache_directories import KEPT, STORE, bytes_of
@@ -17,7 +18,7 @@ from envbuilder.oci.store import Store
 from envbuilder.wiring.kept_changes import remove_changes
 
 
-@click.group("cache")
+@click.group("cache", cls=Group)
 def command() -> None:
     """List, verify and prune the cache directory."""
 
@@ -160,7 +161,7 @@ def _tell(found: CacheState) -> None:
         click.echo(table(("SIZE".rjust(8), "COUNT".rjust(6), "CHECKED"), rows))
     for each in found.damaged:
         click.echo(f"{'removed' if each.removed else 'damaged'}: {_one_line(str(each.path))}: {_one_line(each.reason)}")
-    click.echo(f"{len(found.damaged)} damaged; not checked: {', '.join(found.unchecked)}")
+    click.echo(folded(f"{len(found.damaged)} damaged; not checked: {', '.join(found.unchecked)}"))
     if any(not each.removed for each in found.damaged):
         step = "next: `envbuilder cache verify --remove`; removed files are created or downloaded again when needed"
         click.echo(folded(step))
