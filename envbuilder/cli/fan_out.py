@@ -50,7 +50,7 @@ class FanOutRequest:
 
 
 def fan_out_options(
-    again: str = "With --on: include what an earlier, incomplete call has finished.",
+    again: str = "With --on: also repeat what an earlier, incomplete call has finished.",
 ) -> Callable[[F], F]:
     """Add `--on` and `--again`; the command receives them as a `FanOutRequest`.
 

@@ -27,9 +27,9 @@ from envbuilder.wiring.spec_catalogs import catalog_of_targets
 def command(targets: Sequence[str], repository: str, sources: Sources, *, as_json: bool) -> None:
     """Send every file that locks need to a repository of a registry.
 
-    A lock can be built from it after package index, package archives and publishers have removed its files: name the
-    repository with --mirror, `sources.mirror` or ENVBUILDER_MIRROR. Files that the repository has are not sent again.
-    In the repository of the image, the files are attached to the image.
+    A lock can be built from it when package index, package archives and publishers no longer have its files: specify
+    the repository with --mirror, `sources.mirror` or ENVBUILDER_MIRROR. Files that it already has are not sent again.
+    In the repository of the image of the lock, the files are attached to the image.
     """
     here = command_settings()
     with watched(here, "mirror") as (listener, _log):

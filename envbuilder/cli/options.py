@@ -142,7 +142,7 @@ def runtime_option(command: F) -> F:
         "--runtime",
         type=click.Choice([runtime.value for runtime in NodeRuntime]),
         callback=lambda _context, _option, value: NodeRuntime(value) if value else None,
-        help="Run IMAGE by apptainer or podman: a file, an OCI layout or archive, or HOST/NAME:TAG.",
+        help="Run IMAGE with apptainer or podman: a file, an OCI layout or archive, or HOST/NAME:TAG.",
     )(command)
 
 
@@ -169,7 +169,7 @@ def _mirror_options(word: str) -> tuple[Callable[[Any], Any], ...]:
             f"--{word}-mirror",
             metavar="URL",
             multiple=True,
-            help=f"{title} archive. Repeatable: a later one is asked for what an earlier one does not have. "
+            help=f"{title} archive. Repeatable: files that one archive lacks come from the next. "
             "Default: that of this host.",
         ),
         click.option(
@@ -178,7 +178,11 @@ def _mirror_options(word: str) -> tuple[Callable[[Any], Any], ...]:
             type=_ARCHIVE,
             help=f"Keys of the {title} archive. Default: ENVBUILDER_{word.upper()}_KEYRING, else those of {title}.",
         ),
-        click.option(f"--{word}-allow-expired", is_flag=True, help="Accept expired suites of archives and snapshots."),
+        click.option(
+            f"--{word}-allow-expired",
+            is_flag=True,
+            help="Accept expired suites, as in snapshots and old suites.",
+        ),
     )
 
 
@@ -235,12 +239,12 @@ archive_options = grouped(
         metavar="NAME=PLACE",
         multiple=True,
         type=_PLACE,
-        help="URL or directory of a publisher's archives; NAME * for all. Repeatable.",
+        help="URL or directory with the archives of a publisher; `*` stands for all publishers. Repeatable.",
     ),
     click.option(
         "--accept-nvidia-eula",
         is_flag=True,
-        help="Accept NVIDIA's license of libraries in its archives.",
+        help="Accept NVIDIA's license for the libraries in its archives.",
     ),
 )
 """Archives of vendors; the command receives them as `archives`."""
@@ -261,7 +265,9 @@ source_options = grouped(
         help="Repository with the files of `envbuilder mirror`, for files that their sources no longer have.",
     ),
     mirror_options,
-    click.option("--index", metavar="URL", default="", help="Package index. Default: configuration of uv."),
+    click.option(
+        "--index", metavar="URL", default="", help="Package index. Default: that of spec or settings, else that of uv."
+    ),
     click.option(
         "--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use. Repeatable."
     ),

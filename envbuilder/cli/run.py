@@ -45,7 +45,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
         line = ServerRun(target=image, words=words, engine=engine, runtime=runtime, server=server, options=options)
         sys.exit(serve(here, line))
     if image is None:
-        raise UsageError("an image and a command are required", hint="envbuilder run IMAGE -- python train.py")
+        raise UsageError("an image and a command are required", hint="`envbuilder run IMAGE -- python train.py`")
     session = Session(here, known_catalog(here, progress=notice), notice)
     chosen = chosen_runner(session, image, engine, runtime)
     sys.exit(run_container(session, chosen, _command(words), options))
@@ -55,5 +55,5 @@ def _command(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command without the `--` that often precedes it."""
     given = words[1:] if words[:1] == ("--",) else words
     if not given:
-        raise UsageError("no command after the image", hint="envbuilder run IMAGE -- python train.py")
+        raise UsageError("no command after the image", hint="`envbuilder run IMAGE -- python train.py`")
     return given

@@ -37,10 +37,11 @@ sign_option = click.option(
 )
 @json_option
 def command(image: str, path: Path, target: str | None, *, as_json: bool) -> None:
-    """Sign an image in its registry, in the form of cosign.
+    """Sign an image in its registry, in the format of cosign.
 
-    The signature is stored beside the image, under a tag made from the digest and as a referrer. What the key has
-    signed before is not signed again. The password of an encrypted key is asked for, or taken from COSIGN_PASSWORD.
+    The signature is stored beside the image, under a tag made from the digest and as a referrer. An image that the
+    key has already signed is not signed again. The password of an encrypted key is read from the terminal, or from
+    COSIGN_PASSWORD.
     """
     here = command_settings()
     session = Session(here, catalog_of_targets(here, (target,) if target else (), notice), notice)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from envbuilder.core.cache_directories import KEPT
 from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine
 from envbuilder.image.run import FollowingEngine
@@ -13,6 +14,7 @@ from envbuilder.image.running.node_runtimes import SQUASHES, NodeRuntime, find_p
 from envbuilder.image.running.podman import PodmanRunner
 from envbuilder.wiring.engines import reference_of, runner_of
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings
 
 
 def _apptainer(session: Session) -> FollowingEngine:
@@ -21,8 +23,17 @@ def _apptainer(session: Session) -> FollowingEngine:
 
 
 def _podman(session: Session) -> FollowingEngine:
-    settings = session.settings
-    return PodmanRunner(program=find_program(("podman",), settings.environ), work=settings.use("work"))
+    return podman(session.settings)
+
+
+def podman(settings: Settings) -> PodmanRunner:
+    """Return the runner of podman.
+
+    Raises:
+        ToolMissing: It is not installed.
+    """
+    program = find_program(("podman",), settings.environ)
+    return PodmanRunner(program=program, work=settings.use("work"), kept=lambda: settings.use(KEPT))
 
 
 NODE_RUNTIMES: Mapping[NodeRuntime, Callable[[Session], FollowingEngine]] = {

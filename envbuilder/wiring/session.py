@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.core.cache_directories import STORE
+from envbuilder.core.cache_directories import KEPT, STORE
 from envbuilder.core.http.credentials import with_login
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.file_store import FileStore
@@ -44,7 +44,7 @@ class Session:
     @cached_property
     def engine(self) -> ContainerEngine:
         """The container engine; the first request connects to it."""
-        return connect(self.settings.environ)
+        return connect(self.settings.environ, kept=lambda: self.settings.use(KEPT))
 
     @cached_property
     def sandbox(self) -> Sandbox:
