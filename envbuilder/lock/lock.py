@@ -39,7 +39,7 @@ from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
 from envbuilder.lock.container_settings import UNSET, ContainerSettings
-from envbuilder.lock.spec_values import OwnFile, User, Variables
+from envbuilder.lock.spec_values import OwnFile, PrioritizedFiles, User, Variables
 from envbuilder.oci.images import ImagePin
 
 LOCK_SCHEMA = 2
@@ -247,6 +247,7 @@ class Lock:
         profiles: Ids of the profiles whose tools are in the image, sorted.
         packages: Sorted by group, then name; one file per distribution and group.
         files: Own files, sorted by path.
+        prioritized_files: For layers by their ids, files that are fetched first in the format `estargz`, sorted.
         allow: As in the spec.
         tools: Programs used by the build, sorted by name.
         deviations: Differences between the image and the environment that the wheel was compiled in.
@@ -276,6 +277,7 @@ class Lock:
     profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
     files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()
+    prioritized_files: PrioritizedFiles = ()
     allow: tuple[AllowedPath, ...] = ()
     tools: Annotated[tuple[ToolPin, ...], Unique("name")]
     deviations: tuple[str, ...]

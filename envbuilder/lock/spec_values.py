@@ -17,10 +17,12 @@ from envbuilder.core.field_types import (
     FileSize,
     ImageName,
     ImagePath,
+    LayerId,
     RowId,
     Sha256,
     within,
 )
+from envbuilder.core.image_paths import absolute_path
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
 from envbuilder.core.names import (
     LARGEST_ID,
@@ -91,6 +93,12 @@ Places: TypeAlias = Annotated[
     Entries(ordered=True),
 ]
 Variables: TypeAlias = Annotated[tuple[tuple[Annotated[str, Parsed(_variable_name)], str], ...], Entries(ordered=True)]
+
+PrioritizedFiles: TypeAlias = Annotated[
+    tuple[tuple[LayerId, Annotated[tuple[Annotated[str, Parsed(absolute_path)], ...], Sorted()]], ...],
+    Entries(ordered=True),
+]
+"""Absolute paths of files, sorted, by the id of their layer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +214,9 @@ class Spec:
         settings: Settings of containers, each a field of the spec.
         require_driver: Whether NVIDIA's container runtime refuses nodes that cannot run the image.
         files: Own files, sorted by path.
+        prioritized_files: List of the files that are fetched first in the format `estargz`, relative to the spec; empty
+            for none.
+        prioritized: Content of that list.
         allow: Absolute paths, sorted: files of own packages that may hide or replace another file, and system programs
             that keep their set-user-ID and set-group-ID bits.
         user: User in the image.
@@ -231,6 +242,8 @@ class Spec:
     settings: Annotated[ContainerSettings, At()] = UNSET
     require_driver: bool = False
     files: Annotated[tuple[OwnFile, ...], Omitted()] = ()
+    prioritized_files: str = ""
+    prioritized: Annotated[PrioritizedFiles, Omitted()] = ()
     allow: Annotated[tuple[AllowedPath, ...], Sorted()] = ()
     user: Annotated[User, Omitted()] = DEFAULT_USER
     memory: Annotated[MemoryPolicy, Parsed(plain_policy, of=object)] = ALL
