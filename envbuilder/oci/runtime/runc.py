@@ -68,6 +68,8 @@ class Runc:
                 f"runc without root privileges cannot run a command as the user {task.uid}",
                 hint="omit --user, or run as root",
             )
+        if task.opened:
+            raise UsageError("runc does not report which files a command opens", hint="omit it from PATH")
         if task.joined and not self.as_root:
             raise UsageError("runc without root privileges cannot join a network namespace", hint="run as root")
         if task.ports and not task.host_network:
