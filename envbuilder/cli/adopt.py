@@ -194,6 +194,8 @@ def _write(  # noqa: PLR0913  the command in two halves
     try:
         made = _locked(session, target, adoption.spec.sources, lock_file) if lock_file else None
     except NoUsableBase as error:
+        # A second `adopt` would be refused: the spec exists.
+        error.hint = error.hint.replace("this command again", f"`{_lock_command(target)}`")
         if row and row.cuda:
             # The environment that can be built instead may be of a release that the project does not run with.
             error.hint = f"`envbuilder adopt {folder} --cpu -o {folder / 'cpu.yaml'}` for a processor; {error.hint}"
@@ -207,7 +209,11 @@ def _write(  # noqa: PLR0913  the command in two halves
         click.echo(f"wrote {lock_file}: {len(made.packages)} packages on {made.base.id}, {digest(made)[:19]}")
         click.echo(f"next: `envbuilder build {lock_file}`")
     else:
-        click.echo(f"next: `envbuilder lock{'' if target == Path(SPEC) else f' {target}'}`")
+        click.echo(f"next: `{_lock_command(target)}`")
+
+
+def _lock_command(target: Path) -> str:
+    return f"envbuilder lock{'' if target == Path(SPEC) else f' {target}'}"
 
 
 def _end_without_lock(adoption: Adoption, target: Path, error: EnvbuilderError, *, as_json: bool) -> NoReturn:

@@ -189,3 +189,4 @@ def test_a_lock_that_fails_is_in_the_document_with_its_exit_status(envbuilder: C
     assert document["lock_error"]["kind"] == "no-usable-base"
     assert document["spec"] == "old/envbuilder.yaml"
     assert document["lock_error"]["message"].splitlines()[0] in ended.stderr
+    assert "this command again" not in ended.stderr
