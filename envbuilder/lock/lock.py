@@ -366,6 +366,11 @@ class Lock:
         return replace(self, os_packages=tuple(added), build_os_packages=(), image=None)
 
     @property
+    def has_build_base(self) -> bool:
+        """True if the build stage has a base of its own, with OS packages that the image does not get."""
+        return bool(self.build_os_packages) and self.build_stage.unpacks_os_packages
+
+    @property
     def allowed_privileged(self) -> frozenset[str]:
         """Relative paths of programs that keep their set-user-ID and set-group-ID bits."""
         return privileged_allowed(self.allow)
