@@ -249,7 +249,7 @@ def _merged(base: Node, own: Node, path: FieldPath) -> Node:
 
 
 def _subject(item: Node, path: FieldPath) -> str:
-    """Return what an entry of a list is about: two about the same package are not added, the later one replaces."""
+    """Return the subject of an entry of a list: of two about one package, the later one is used."""
     text = str(item.value) if isinstance(item, Scalar) else ""
     if path == ("packages",):
         try:
