@@ -57,7 +57,7 @@ Source: the programs of Debian's essential packages that shell scripts use, apt,
 
 
 def impossible(path: str) -> str:
-    """Return why a relative path is not possible in an image; empty if it is.
+    """Return the reason why a relative path is not possible in an image; empty if it is possible.
 
     Example:
         >>> impossible("usr/bin/.wh.python3")

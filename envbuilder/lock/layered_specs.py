@@ -259,7 +259,7 @@ def _entries(base: Mapping, own: Mapping, path: FieldPath) -> tuple[tuple[str, N
 
 
 def _subject(item: Node, path: FieldPath) -> str:
-    """Return what an entry of a list is about: two about the same package are not added, the later one replaces."""
+    """Return the subject of an entry of a list: of two about one package, the later one is used."""
     text = str(item.value) if isinstance(item, Scalar) else ""
     if path == ("packages",):
         try:

@@ -56,7 +56,7 @@ class LockDifferences(TypedDict):
 
 
 class Clue(TypedDict):
-    """What a line of a project says about its environment."""
+    """A conclusion from a line of a project about its environment."""
 
     kind: ClueKind
     value: str

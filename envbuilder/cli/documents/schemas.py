@@ -57,7 +57,7 @@ def _reports() -> dict[str, Any]:
 
 
 def _facts() -> dict[str, Any]:
-    """Return the schema of the output of the probe; fields that it does not know may be there."""
+    """Return the schema of the output of the probe; unknown fields are allowed."""
     found = json_schema(Facts, "facts", closed=False)
     facts = found["$defs"]["Facts"]
     # They stand beside the facts.

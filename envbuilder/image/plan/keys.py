@@ -151,7 +151,7 @@ def _compiler(lock: Lock) -> dict[str, object]:
 
 
 def _build_stage(plan: Plan) -> dict[str, object]:
-    """Return what own packages are built with: everything below them in the image, and the build stage on top."""
+    """Return the inputs of builds of own packages: everything below them in the image, and the build stage."""
     stage = _compiler(plan.lock.build_stage) | _os(plan.lock.build_stage)
     return {"tools": _files(plan.own_build_tools), "builder": stage, "environment": _files(plan.lock.below_own)}
 
