@@ -187,7 +187,7 @@ def _need(facts: CudaFacts, stack: Stack, kinds: tuple[GpuCompatibility, ...]) -
 
 
 def _bare(stack: Stack, host: Host) -> str:
-    """Return why the wheels do not run on the host itself; an image contains its own C library."""
+    """Return the reason why the wheels do not run on the host itself; an image contains its own C library."""
     if host.glibc is None or host.glibc >= stack.wheel.glibc:
         return ""
     return f"needs glibc {stack.wheel.glibc}, this host has {host.glibc}"

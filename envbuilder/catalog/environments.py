@@ -320,6 +320,13 @@ class Environment:
         """Strongest evidence."""
         return max((entry.grade for entry in self.evidence), key=lambda grade: grade.rank, default=Grade.DOCUMENTED)
 
+    def with_python(self, choice: BaseChoice, python: Release) -> BaseChoice:
+        """Return a base with another interpreter, for which other packages may have no wheel."""
+        if python == choice.python:
+            return choice
+        sources = {name for other in self.bases if other.python == python for name in other.source_builds}
+        return replace(choice, python=python, source_builds=tuple(sorted(sources)))
+
     def release(self, version: Version) -> Environment | None:
         """Return the same row with another patch release; None if the row does not list it.
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.errors import SourceUnreachable, TimeLimitReached
 from envbuilder.core.http.limits import LEAST
 
 SILENCE = 50.0
@@ -143,7 +143,7 @@ def _require_progress(progress: ProgressWatch, allowed: float, ends: float, time
             hint="check network and proxy, or name another index: --index URL; UV_HTTP_TIMEOUT=SECONDS allows more",
         )
     if time.monotonic() >= ends:
-        raise SourceUnreachable(f"the package index did not answer within {timeout / 60:.0f} minutes", hint="try again")
+        raise TimeLimitReached(f"the package index did not answer within {timeout / 60:.0f} minutes", hint="try again")
 
 
 def activity(pid: int) -> Activity:

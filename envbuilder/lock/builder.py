@@ -83,6 +83,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: LockIn
             row, choice, spec, catalog.driver_floor(row, choice), profiles=profile_inputs(ingredients.profiles)
         ),
         files=tuple(replace(file, source="") for file in spec.files),
+        prioritized_files=spec.prioritized,
         allow=spec.allow,
         name=spec.name,
         epoch=int(datetime(row.cutoff.year, row.cutoff.month, row.cutoff.day, tzinfo=UTC).timestamp()),

@@ -78,7 +78,7 @@ def working_directory(text: str) -> str:
 
 
 def workdir_problem(workdir: str, files: Iterable[str]) -> str:
-    """Return why a path cannot be a directory beside own files; empty if it can.
+    """Return the reason why a path cannot be a directory beside own files; empty if it can.
 
     Args:
         workdir: Absolute path; empty for none.

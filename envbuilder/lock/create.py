@@ -37,7 +37,7 @@ class OsResolver(Protocol):
     """Resolver of OS packages on a base into exact files."""
 
     def refusal(self, choice: BaseChoice) -> Refused | None:
-        """Return why OS packages cannot be installed on this base from this machine; None if they can."""
+        """Return the reason why OS packages cannot be installed on this base from this machine; None if they can."""
         ...
 
     def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> OsPackages:

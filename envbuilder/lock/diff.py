@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from envbuilder.core.digests import shortened
+from envbuilder.core.digests import digest_of, shortened
 from envbuilder.lock.lock import Lock
 
 
@@ -90,6 +90,10 @@ def _flat(lock: Lock) -> dict[str, str]:
     flat |= {
         f"files.{file.path}": f"{shortened(file.sha256)}{' executable' if file.executable else ''}"
         for file in lock.files
+    }
+    flat |= {
+        f"prioritized_files.{layer}": f"{len(paths)} files {shortened(digest_of(' '.join(paths).encode()))}"
+        for layer, paths in lock.prioritized_files
     }
     flat |= {f"allow.{path}": "allowed" for path in lock.allow}
     flat |= {f"profiles.{profile}": "added" for profile in lock.profiles}

@@ -36,7 +36,7 @@ def staleness(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[LockChange,
         raise
     choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
     if choice is not None and spec.python is not None:
-        choice = replace(choice, python=spec.python)
+        choice = row.with_python(choice, spec.python)
     driver = catalog.driver_floor(row, choice) if choice else None
     renamed = (LockChange(field="spec.name", old=existing.name, new=spec.name),) if existing.name != spec.name else ()
     profiles = profile_inputs(chosen_profiles(catalog, spec.profiles, row.framework.version))

@@ -221,7 +221,7 @@ class Registries:
 
 
 def delivery(session: Session) -> Delivery:
-    """Return what brings assembled images to their destinations."""
+    """Return the delivery of assembled images to their destinations."""
     return Delivery(
         store=session.store,
         engine=session.engine,

@@ -1,4 +1,4 @@
-"""Adapters for what `doctor` asks around this machine."""
+"""Adapters with which `doctor` examines the surroundings of this machine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CDI = ("/etc/cdi", "/var/run/cdi")
 
 
 def host_environment(settings: Settings) -> HostEnvironmentPorts:
-    """Return what `doctor` asks around this machine."""
+    """Return the ports that `doctor` uses to examine the surroundings of this machine."""
     return HostEnvironmentPorts(
         services=LocalServices(settings),
         sources=ConfiguredSources(settings),

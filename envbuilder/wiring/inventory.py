@@ -49,7 +49,7 @@ def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = No
 
 
 def _archives(settings: Settings, facts: ArchiveFacts, sources: Sources) -> Iterator[str]:
-    """Yield the archives in the store, or in a directory that stands for their publisher."""
+    """Yield the archives in the store, or in a directory that replaces their publisher."""
     store = Store(folder=_cache(settings) / STORE)
     places = places_of_publishers(settings, facts, sources)
     for archive in facts.archives:

@@ -12,6 +12,8 @@ from envbuilder.image.run import FollowingEngine
 from envbuilder.image.running.apptainer import PROGRAMS, ApptainerRunner
 from envbuilder.image.running.node_runtimes import SQUASHES, NodeRuntime, find_program
 from envbuilder.image.running.podman import PodmanRunner
+from envbuilder.image.running.recorded_reads import RecordingRunner
+from envbuilder.wiring.build_inputs import image_runner
 from envbuilder.wiring.engines import reference_of, runner_of
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
@@ -40,6 +42,32 @@ NODE_RUNTIMES: Mapping[NodeRuntime, Callable[[Session], FollowingEngine]] = {
     NodeRuntime.APPTAINER: _apptainer,
     NodeRuntime.PODMAN: _podman,
 }
+
+
+def recording_runner(
+    session: Session, image: str, engine: Engine, runtime: NodeRuntime | None, file: Path
+) -> tuple[str, FollowingEngine]:
+    """Return the reference of an image and what runs it and writes the files that its command opens.
+
+    Args:
+        session: Settings, catalog and engines.
+        image: An environment or a reference.
+        engine: Engine that has the image.
+        runtime: The named runtime, if any.
+        file: Receives the list.
+
+    Raises:
+        UsageError: Another engine or a runtime is named, or the list cannot be written.
+    """
+    if runtime is not None or engine is Engine.DOCKER:
+        raise UsageError(
+            f"{runtime or engine} does not report which files a command opens",
+            hint=f"use an assembled image: envbuilder run --engine assemble --record-reads {file} IMAGE -- COMMAND",
+        )
+    if not file.parent.is_dir():
+        raise UsageError(f"--record-reads {file}: the directory {file.parent} does not exist", hint="create it first")
+    runner = RecordingRunner(runner=image_runner(session), file=file, progress=session.progress)
+    return reference_of(session, image, Engine.ASSEMBLE), runner
 
 
 def chosen_runner(

@@ -1,4 +1,4 @@
-"""What `scan` compares: the lock that a command line names, and vulnerability databases on disk."""
+"""Inputs of `scan`: the lock that a command line names, and vulnerability databases on disk."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from envbuilder.core.http.web import Web
 from envbuilder.core.uv import Uv, uv_environ
+from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.distributions import DISTRIBUTIONS, DebDistribution
 from envbuilder.image.base.deb.rollback import SeenReleases
@@ -57,11 +58,12 @@ def package_index(settings: Settings, sources: Sources) -> UvIndex:
     return UvIndex(uv=uv_settings(settings, sources))
 
 
-def package_resolver(settings: Settings, sources: Sources) -> UvResolver:
-    """Return the resolver of Python packages."""
+def package_resolver(settings: Settings, sources: Sources, *, seconds: float = TIME_LIMIT) -> UvResolver:
+    """Return the resolver of Python packages, with the time for one resolution."""
     return UvResolver(
         uv=uv_settings(settings, sources),
         guard=lambda: guard(settings.use("work"), allow_host=settings.allow_host_builds),
+        seconds=seconds,
     )
 
 

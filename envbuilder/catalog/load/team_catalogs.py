@@ -107,7 +107,7 @@ def with_teams(shipped: Catalog, places: Iterable[CatalogPlace]) -> Catalog:
 
 
 def _contents(folder: Path, shipped: Catalog, faults: list[Fault]) -> _Contents | None:
-    """Return what is in a directory; None if its environments cannot be read, for faults that are added to `faults`."""
+    """Return the contents of a directory; None if its environments cannot be read; problems are added to `faults`."""
     before = len(faults)
     faults += _foreign_files(folder)
     manifest = structured_file(folder / MANIFEST, _read_manifest, faults)

@@ -230,7 +230,7 @@ def _on_nodes(scheduler: str) -> Iterator[Remedy]:
 
 
 def _directory(view: MachineView, role: str) -> Directory | None:
-    """Return what was seen of a directory; None if nothing was."""
+    """Return the facts about a directory; None if there are none."""
     for each in known(view.facts.directories) or ():
         if each.role == role and isinstance(each.state, Seen):
             return each.state.value

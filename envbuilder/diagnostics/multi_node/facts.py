@@ -76,7 +76,7 @@ class PeerFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Properties that tell a worker apart.
+    """Properties that identify a worker.
 
     Attributes:
         host: Host name.

@@ -94,7 +94,7 @@ class DockerBuilder:
             )
         host = self.ingredients.host_files(lock, sources)
         bases = [("BASE", self.ingredients.provide_base_of(lock, sources))]
-        if lock.build_os_packages and lock.build_stage.unpacks_os_packages:
+        if lock.has_build_base:
             bases.append(("BUILD_BASE", self.ingredients.provide_base_of(lock.build_stage, sources)))
         self.work.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.work, prefix=f"build-{lock.environment}-") as name:

@@ -9,6 +9,7 @@ CONNECTIONS receives is answered with a connection to it, or without one if noth
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import json
 import os
@@ -36,6 +37,7 @@ _LAST_CAPABILITY = 63
 _SET_FLAGS, _UP = 0x8914, 1
 _UNLOCK_TERMINAL, _NUMBER_OF_TERMINAL, _CONTROLLING_TERMINAL = 0x40045431, 0x80045430, 0x540E
 _FORWARDED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+_OPENED, _FOLDERS_ONLY = 0x20, 0x01000000
 _LINKS_AT_MOST = 40
 _NODES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
@@ -133,6 +135,44 @@ def _build(task: dict[str, object]) -> None:
     _protect(root, task)
     if task["overlays"]:
         Path(root + resolved(root, str(task["folder"]))).mkdir(parents=True, exist_ok=True)
+
+
+def _watch(task: dict[str, object]) -> None:
+    """Watch which files of the overlays are opened; write their directories, one a line, the watch of each before it.
+
+    Files of mounts below an overlay are of this host: they are on another device.
+    """
+    if not task["watch"]:
+        return
+    number, written = cast("tuple[int, str]", tuple(cast("list[object]", task["watch"])))
+    root = str(task["root"])
+    tops = [f"{root}{target}" for target, _ in cast("list[tuple[str, str]]", task["overlays"])]
+    # All are found before the first is watched, so that looking for them is not reported.
+    found = [folder for top in tops for folder in _folders(top, os.lstat(top).st_dev)]
+    lines = []
+    for folder in found:
+        flags = ctypes.c_uint32(_OPENED | _FOLDERS_ONLY)
+        watch = _LIBC.inotify_add_watch(ctypes.c_int(number), os.fsencode(folder), flags)
+        if watch < 0 and ctypes.get_errno() == errno.ENOSPC:
+            raise _Refused(f"{len(found)} watches of directories; sysctl fs.inotify.max_user_watches sets the limit")
+        lines.append(b"%d %s\0" % (watch, os.fsencode(folder.removeprefix(root))))
+    Path(written).write_bytes(b"".join(lines))
+    os.close(number)
+
+
+def _folders(top: str, device: int) -> list[str]:
+    """Return a directory and all below it on its device; those that cannot be read are left out."""
+    found, pending = list[str](), [top]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(folder) as entries:
+                below = [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        found.append(folder)
+        pending += [path for path in below if os.lstat(path).st_dev == device]
+    return found
 
 
 def resolved(root: str, path: str) -> str:
@@ -292,6 +332,7 @@ def _become(task: dict[str, object]) -> NoReturn:
     root = str(task["root"])
     _control(_DIE_WITH_PARENT, signal.SIGKILL)
     _build(task)
+    _watch(task)
     _change_root(root, writable=bool(task["overlays"]))
     _call("sethostname", b"envbuilder", ctypes.c_size_t(10))
     if not _shares_network(task):
@@ -444,6 +485,8 @@ def main(described: str, trouble: int, terminal: str, connections: str) -> NoRet
         task[name] = int(number) if number != "-" else None
         if task[name] is not None:
             os.set_inheritable(task[name], False)  # noqa: FBT003  takes no keyword
+    if task["watch"]:
+        os.set_inheritable(task["watch"][0], False)  # noqa: FBT003  takes no keyword
     _run(task, trouble)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.file_watch import WATCHED, Watch, watching
 from envbuilder.oci.runtime.limits import rlimits, size_option
 from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
 from envbuilder.oci.runtime.outputs import scratch
@@ -48,9 +49,10 @@ class Namespaces:
         with scratch(self.work) as folder, ExitStack() as stack:
             skeleton = make_skeleton(task, folder)
             place = folder / "task.json"
-            place.write_text(json.dumps(described(task, skeleton, as_root=self.as_root)), "utf-8")
             network = stack.enter_context(_relays(task))
-            ended = launch(INSIDE, place, task, network)
+            with watching(task.opened, folder / WATCHED) as watch:
+                place.write_text(json.dumps(described(task, skeleton, watch, as_root=self.as_root)), "utf-8")
+                ended = launch(INSIDE, place, task, network, watch)
             return result_of(ended, task, skeleton.copied)
 
 
@@ -66,9 +68,10 @@ def _relays(task: Task) -> Iterator[int | None]:
         yield far.fileno()
 
 
-def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, object]:
+def described(task: Task, skeleton: Skeleton, watch: Watch | None = None, *, as_root: bool) -> dict[str, object]:
     """Return a task in the format of `container_init.py`."""
     return {
+        "watch": [watch.number, str(watch.folders)] if watch else [],
         "root": str(skeleton.root),
         "parts": [_plain(bind) for bind in skeleton.parts],
         "overlays": [[each.target, ",".join(each.options(as_root=as_root))] for each in skeleton.overlays],

@@ -191,7 +191,7 @@ def writable(ways: Sequence[S], changes: Path) -> tuple[S, str]:
 
 
 def why_not(way: Sandbox, changes: Path | None = None) -> str:
-    """Return why a sandbox does not work; empty if it works.
+    """Return the reason why a sandbox does not work; empty if it works.
 
     The trial runs a missing program in an almost empty tree: status 127 shows that everything else has worked.
 

@@ -43,7 +43,7 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebArchive:
-    """The archives of a distribution, in the order in which they are asked.
+    """The archives of a distribution, in the order in which they are used.
 
     Attributes:
         mirrors: Their addresses without a final slash. A later one is asked for the suites and files that an earlier
@@ -110,7 +110,7 @@ class DebArchive:
                 yield text, SECURITY if place.beside else ""
 
     def _release(self, part: SuitePart) -> tuple[str, SuiteLocation, SuiteRelease]:
-        """Return where the first archive has a suite, and its Release after all checks.
+        """Return the location of a suite in the first archive that has it, and its Release after all checks.
 
         Raises:
             _NoRelease: No archive has it.
