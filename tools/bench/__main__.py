@@ -5,7 +5,8 @@
 
 `catalog` measures only the loading of the catalog and the audit of a wheel, `validate` only what validating costs,
 `logs` only how fast logs are read, `share` only what a registry with layers saves, `fleet` only how long a thousand
-nodes are judged.
+nodes are judged. `python -m tools.bench share [ENV [DIR]]` keeps the blobs of the registries below another directory,
+such as `/dev/shm`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def main() -> None:
         measure_logs(figures, work)
         return
     if environment == "share":
-        measure_sharing(figures, work, *sys.argv[2:3])
+        measure_sharing(figures, work, *sys.argv[2:4])
         return
     if environment == "fleet":
         measure_fleet(figures, work)
