@@ -6,6 +6,7 @@ import click
 
 from envbuilder.catalog.environments import BaseSystem, Catalog
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.options import mirror_options
 from envbuilder.cli.output.printing import json_option, notice, print_json, table
 from envbuilder.core.digests import shortened
@@ -20,7 +21,7 @@ from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import debian_trees
 
 
-@click.group("base")
+@click.group("base", cls=Group)
 def command() -> None:
     """Create and list bases of Debian and Ubuntu packages."""
 

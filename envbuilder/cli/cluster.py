@@ -11,6 +11,7 @@ import click
 from envbuilder.catalog.node_requirements import describe, document
 from envbuilder.cli.completion import environments
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.options import F, grouped
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.cluster.apptainer_scripts import apptainer_scripts
@@ -96,7 +97,7 @@ _FORCE = click.option("--force", is_flag=True, help="Overwrite existing files.")
 _OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Directory to write.")
 
 
-@click.group("cluster")
+@click.group("cluster", cls=Group)
 def command() -> None:
     """Write job files for Slurm, Kubernetes and Apptainer.
 

@@ -13,6 +13,7 @@ from envbuilder.cli.configured_options import (
     variable_of,
 )
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.output.printing import heading, json_option, print_json, table
 from envbuilder.core.errors import without_logins
 from envbuilder.wiring.configuration import CACHE, INDEX, MATRICES, OPTIONS_SENT, SETTINGS, Kind, Setting, Words
@@ -25,7 +26,7 @@ _ELSEWHERE = frozenset(
 """Variables that are no settings: the configuration file, what images, probes and workers read."""
 
 
-@click.group("config")
+@click.group("config", cls=Group)
 def command() -> None:
     """Show the settings of this user and their origins."""
 

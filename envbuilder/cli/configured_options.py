@@ -14,6 +14,7 @@ import click
 
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.global_options import GlobalOption
+from envbuilder.cli.output.terminal import TERMINAL
 from envbuilder.core.errors import Fault, InvalidInput, UsageError
 from envbuilder.wiring.configuration import FALSE, OPTIONS_SENT, SETTINGS, TRUE, Words
 from envbuilder.wiring.settings import Settings
@@ -59,9 +60,11 @@ def defaults(name: str, command: click.Command, words: Words, known: Collection[
 
     Raises:
         InvalidInput: The configuration file is invalid, or names a command or an option that does not exist.
-        UsageError: A variable has a value that its option does not take.
+        UsageError: A variable has a value that its option does not take, or that its setting does not allow.
     """
     settings = command_settings()
+    # Whoever prints later takes a setting that is invalid as not set.
+    TERMINAL.load(settings)
     if settings.environ.get(OPTIONS_SENT):
         return {}
     refuse_unknown_commands(settings, words, known)

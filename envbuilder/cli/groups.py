@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, TypeAlias
@@ -14,6 +15,15 @@ from envbuilder.core.errors import EnvbuilderError
 
 Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
 """Module and summary of each command by its name, by the title of its section."""
+
+
+class Group(click.Group):
+    """A group whose help has the whole summary of each command; click cuts it to one line."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(sys.maxsize)) for name, each in self.commands.items()])
 
 
 class LazyGroup(click.Group):

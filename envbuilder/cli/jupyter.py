@@ -99,7 +99,7 @@ def serve(here: Settings, line: ServerRun) -> int:
     with watched(here, line.target or "lock") as (listener, _):
         session = Session(here, catalog_of_targets(here, (line.target,), notice), notice, listener=listener)
         engine = chosen_engine(session, line.engine, ())
-        server = _server(line.server, own_network=engine is Engine.DOCKER)
+        server = _server(line.server, own_network=ENGINES[engine].own_network)
         reference = built(session, request_with(session, line.target, server.profile, Sources()), engine)
     runner = ENGINES[engine].runner(session)
     with _told(server):

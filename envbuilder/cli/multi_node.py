@@ -8,6 +8,7 @@ import click
 
 from envbuilder.cli.completion import environments
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.reports import ReportOutput, finish, report_options
@@ -63,7 +64,7 @@ _run_options = grouped(
 )
 
 
-@click.group("multi-node")
+@click.group("multi-node", cls=Group)
 def command() -> None:
     """Check that several workers of an image train together, or find out why not."""
 

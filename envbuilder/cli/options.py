@@ -28,7 +28,7 @@ T = TypeVar("T")
 _ARCHIVE = click.Path(exists=True, dir_okay=False)
 
 
-class Parsed(click.ParamType[T]):
+class ParsedValue(click.ParamType[T]):
     """A value that a function parses; its `ValueError` is the problem.
 
     Attributes:
@@ -61,16 +61,16 @@ def _absolute_lock(text: str) -> str:
     return text if path is None else str(path.absolute())
 
 
-MEMORY = Parsed("policy", parse)
-_RELEASE = Parsed("version", pep440)
-_PYTHON = Parsed("version", Release)
+MEMORY = ParsedValue("policy", parse)
+_RELEASE = ParsedValue("version", pep440)
+_PYTHON = ParsedValue("version", Release)
 # Credentials in an address are refused and not repeated.
-_REGISTRY = Parsed("registry", lambda text: registry_address(text) if text else "")
-_PLACE = Parsed("publisher", parse_publisher, _absolute_place)
-LOCK_OR_ENVIRONMENT = Parsed("lock", str, _absolute_lock)
-REPOSITORY = Parsed("repository", registry_repository)
-EXECUTION_TARGET = Parsed("place", parse_target)
-LAYER_CACHE = Parsed("repository", lambda text: layer_caches(text)[0] if text else "")
+_REGISTRY = ParsedValue("registry", lambda text: registry_address(text) if text else "")
+_PLACE = ParsedValue("publisher", parse_publisher, _absolute_place)
+LOCK_OR_ENVIRONMENT = ParsedValue("lock", str, _absolute_lock)
+REPOSITORY = ParsedValue("repository", registry_repository)
+EXECUTION_TARGET = ParsedValue("place", parse_target)
+LAYER_CACHE = ParsedValue("repository", lambda text: layer_caches(text)[0] if text else "")
 
 
 def tensorflow_option(command: F) -> F:

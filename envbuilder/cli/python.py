@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.output.printing import json_option, notice, print_json, table
 from envbuilder.core.errors import ToolMissing, UsageError
 from envbuilder.core.units import size
@@ -23,7 +24,7 @@ from envbuilder.wiring.sources import host_programs
 _VERSION = re.compile(r"3\.\d+(\.\d+)?")
 
 
-@click.group("python")
+@click.group("python", cls=Group)
 def command() -> None:
     """Pack and list interpreter archives.
 

@@ -16,8 +16,9 @@ from envbuilder.core.errors import UsageError
 def command(words: tuple[str, ...]) -> None:
     """Print the JSON Schema (draft 2020-12) of a document, or list the documents.
 
-    NAME is a command, such as `validate` or `cache list`, for what it prints with --json; or spec, lock-file, facts or
-    error. Within schema 1 of a document, fields may be added; none is removed or changes its meaning.
+    NAME is a command, such as `validate` or `cache list`, for what it prints with --json; or spec, lock-file,
+    prioritized-files, facts or error. Within schema 1 of a document, fields may be added; none is removed or changes
+    its meaning.
     """
     name = " ".join(words)
     if not name:

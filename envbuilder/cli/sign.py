@@ -20,6 +20,13 @@ from envbuilder.wiring.signing import sign_reference
 from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+sign_option = click.option(
+    "--sign",
+    "signer",
+    type=KEY_FILE,
+    metavar="KEY",
+    help="With --push: sign image, bill of materials and provenance with a private key (ECDSA P-256 in PEM).",
+)
 
 
 @click.command("sign")

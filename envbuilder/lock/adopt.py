@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
+from typing import Protocol
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
@@ -15,7 +16,7 @@ from envbuilder.catalog.advise.advice import Advice, Query, RequestedRange, Topi
 from envbuilder.catalog.advise.recommend import PRICES, advise
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import find
-from envbuilder.core.errors import ResolutionFailed
+from envbuilder.core.errors import ResolutionFailed, TimeLimitReached
 from envbuilder.core.names import requirement_name
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
@@ -304,7 +305,64 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def resolvable(spec: Spec, resolve: Callable[[Spec], object]) -> tuple[Spec, tuple[PackageChange, ...]]:
+class Resolve(Protocol):
+    """Resolves a spec."""
+
+    def __call__(self, spec: Spec, *, seconds: float | None = None) -> object:
+        """Resolve the packages of a spec.
+
+        Args:
+            spec: The spec.
+            seconds: Time for it; None for a long one.
+
+        Raises:
+            ResolutionFailed: They do not go together.
+            TimeLimitReached: It took longer.
+        """
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Trials:
+    """Resolutions that show whether packages go together.
+
+    Attributes:
+        resolve: Resolves a spec.
+        source_seconds: Time for those with source distributions, all together: each may have to be built to tell what
+            it requires.
+        clock: Returns seconds; only differences count.
+    """
+
+    resolve: Resolve
+    source_seconds: float
+    clock: Callable[[], float]
+    _used: float = 0.0
+
+    def problem(self, spec: Spec) -> ResolutionFailed | None:
+        """Return why the packages of a spec do not go together; None if they do."""
+        try:
+            self.resolve(spec)
+        except ResolutionFailed as error:
+            return error
+        return None
+
+    def problem_from_source(self, spec: Spec) -> ResolutionFailed | None:
+        """Return the same for a spec that builds another package, which is not known to work when the time is over."""
+        left, begun = self.source_seconds - self._used, self.clock()
+        try:
+            if left > 0:
+                self.resolve(spec, seconds=left)
+                return None
+        except ResolutionFailed as error:
+            return error
+        except TimeLimitReached:
+            pass
+        finally:
+            self._used += self.clock() - begun
+        return ResolutionFailed(f"not checked within {self.source_seconds:.0f} seconds (--source-limit)")
+
+
+def resolvable(spec: Spec, trials: Trials) -> tuple[Spec, tuple[PackageChange, ...]]:
     """Return a spec whose packages can be resolved together, and what had to be changed for it.
 
     All packages are tried at once, and groups of them are halved until those that do not fit are found. Such a package
@@ -312,22 +370,15 @@ def resolvable(spec: Spec, resolve: Callable[[Spec], object]) -> tuple[Spec, tup
 
     Args:
         spec: The spec.
-        resolve: Resolves a spec; raises ResolutionFailed.
+        trials: Tries packages; one that is not known to work is left out.
     """
     changes: list[PackageChange] = []
     accepted = replace(spec, packages=())
 
-    def fits(candidate: Spec) -> ResolutionFailed | None:
-        try:
-            resolve(candidate)
-        except ResolutionFailed as error:
-            return error
-        return None
-
     def add(group: tuple[str, ...]) -> None:
         nonlocal accepted
         whole = _with(accepted, group)
-        problem = fits(whole) if group else None
+        problem = trials.problem(whole) if group else None
         if problem is None:
             accepted = whole
         elif len(group) > 1:
@@ -335,16 +386,14 @@ def resolvable(spec: Spec, resolve: Callable[[Spec], object]) -> tuple[Spec, tup
             add(group[:half])
             add(group[half:])
         else:
-            accepted, change = _changed(accepted, group[0], problem, fits)
+            accepted, change = _changed(accepted, group[0], problem, trials)
             changes.append(change)
 
     add(spec.packages)
     return accepted, tuple(changes)
 
 
-def _changed(
-    accepted: Spec, package: str, problem: ResolutionFailed, fits: Callable[[Spec], ResolutionFailed | None]
-) -> tuple[Spec, PackageChange]:
+def _changed(accepted: Spec, package: str, problem: ResolutionFailed, trials: Trials) -> tuple[Spec, PackageChange]:
     """Return the spec with the mildest change of a package that can be resolved.
 
     Another version that has a wheel comes before the same version built from source, since an image has no compiler.
@@ -359,7 +408,7 @@ def _changed(
             candidate = replace(candidate, source_builds=tuple(sorted({*candidate.source_builds, name})))
         if requirement == package and not is_built:
             continue
-        last = fits(candidate)
+        last = trials.problem_from_source(candidate) if is_built else trials.problem(candidate)
         if last is None:
             after = f"{requirement}, built from source" if is_built else requirement
             return candidate, PackageChange(before=package, after=after, reason=reason)

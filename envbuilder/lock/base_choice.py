@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Protocol
 
 from envbuilder.catalog.environments import BaseChoice, BaseSystem, Environment, PythonProvider
@@ -77,7 +76,7 @@ def _candidates(row: Environment, spec: Spec) -> Iterator[BaseChoice | Refused]:
         if spec.python is None or spec.python == choice.python:
             yield choice
         elif choice.python_provider is PythonProvider.ARCHIVE:
-            yield replace(choice, python=spec.python)
+            yield row.with_python(choice, spec.python)
         else:
             yield Refused(
                 base=choice.system.id,

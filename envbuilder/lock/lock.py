@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
@@ -23,6 +23,7 @@ from envbuilder.core.field_types import (
     FileName,
     FileSize,
     ImageName,
+    LayerId,
     LibraryName,
     OptionalDebianVersion,
     OptionalDigest,
@@ -33,7 +34,7 @@ from envbuilder.core.field_types import (
     Sha256,
     within,
 )
-from envbuilder.core.image_paths import AllowedPath, ImagePath, privileged_allowed
+from envbuilder.core.image_paths import AllowedPath, ImagePath, absolute_path, privileged_allowed
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
@@ -41,6 +42,12 @@ from envbuilder.lock.container_settings import UNSET, ContainerSettings, User, V
 from envbuilder.oci.images import ImagePin
 
 LOCK_SCHEMA = 2
+
+PrioritizedFiles: TypeAlias = Annotated[
+    tuple[tuple[LayerId, Annotated[tuple[Annotated[str, Parsed(absolute_path)], ...], Sorted()]], ...],
+    Entries(ordered=True),
+]
+"""Absolute paths of files, sorted, by the id of their layer."""
 
 
 class PackageGroup(StrEnum):
@@ -264,6 +271,7 @@ class Lock:
         profiles: Ids of the profiles whose tools are in the image, sorted.
         packages: Sorted by group, then name; one file per distribution and group.
         files: Own files, sorted by path.
+        prioritized_files: For layers by their ids, files that are fetched first in the format `estargz`, sorted.
         allow: As in the spec.
         tools: Programs used by the build, sorted by name.
         deviations: Differences between the image and the environment that the wheel was compiled in.
@@ -293,6 +301,7 @@ class Lock:
     profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
     files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()
+    prioritized_files: PrioritizedFiles = ()
     allow: tuple[AllowedPath, ...] = ()
     tools: Annotated[tuple[ToolPin, ...], Unique("name")]
     deviations: tuple[str, ...]
@@ -355,6 +364,11 @@ class Lock:
         """The same lock with the OS packages of the build stage in the image: the base of that stage."""
         added = sorted((*self.os_packages, *self.build_os_packages), key=lambda pin: pin.name)
         return replace(self, os_packages=tuple(added), build_os_packages=(), image=None)
+
+    @property
+    def has_build_base(self) -> bool:
+        """True if the build stage has a base of its own, with OS packages that the image does not get."""
+        return bool(self.build_os_packages) and self.build_stage.unpacks_os_packages
 
     @property
     def allowed_privileged(self) -> frozenset[str]:

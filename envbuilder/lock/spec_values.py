@@ -17,7 +17,7 @@ from envbuilder.core.names import os_package, pep440, requirement, requirement_n
 from envbuilder.core.versions import Release
 from envbuilder.lock.container_settings import DEFAULT_USER, UNSET, ContainerSettings, User, Variables
 from envbuilder.lock.ingredient_sources import NO_SOURCES, Sources
-from envbuilder.lock.lock import OwnFile
+from envbuilder.lock.lock import OwnFile, PrioritizedFiles
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
 
 
@@ -56,6 +56,9 @@ class Spec:
         settings: Settings of containers, each a field of the spec.
         require_driver: Whether NVIDIA's container runtime refuses nodes that cannot run the image.
         files: Own files, sorted by path.
+        prioritized_files: List of the files that are fetched first in the format `estargz`, relative to the spec; empty
+            for none.
+        prioritized: Content of that list.
         allow: Absolute paths, sorted: files of own packages that may hide or replace another file, and system programs
             that keep their set-user-ID and set-group-ID bits.
         user: User in the image.
@@ -81,6 +84,8 @@ class Spec:
     settings: Annotated[ContainerSettings, At()] = UNSET
     require_driver: bool = False
     files: Annotated[tuple[OwnFile, ...], Omitted()] = ()
+    prioritized_files: str = ""
+    prioritized: Annotated[PrioritizedFiles, Omitted()] = ()
     allow: Annotated[tuple[AllowedPath, ...], Sorted()] = ()
     user: Annotated[User, Omitted()] = DEFAULT_USER
     memory: Annotated[MemoryPolicy, Parsed(plain_policy, of=object)] = ALL

@@ -74,6 +74,7 @@ from envbuilder.image.running.process_settings import account, settings_of
 from envbuilder.image.vendor.extraction import extract as extract_libraries
 from envbuilder.lock.index.uv_index import _files
 from envbuilder.lock.lockfile import load
+from envbuilder.lock.prioritized_files import dump_prioritized, load_prioritized
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.lock.spec import read_spec
 from envbuilder.oci.documents import descriptor
@@ -364,6 +365,10 @@ PARSERS: Mapping[str, Parser] = {
     "spec": Parser(
         run=lambda data, _: read_spec(_text(data), "envbuilder.yaml"),
         seeds=lambda: seeds.files("tests/data/spec/*.yaml"),
+    ),
+    "prioritized-files": Parser(
+        run=lambda data, _: load_prioritized(_text(data), "reads.yaml"),
+        seeds=lambda: (dump_prioritized((("base", ("/usr/lib/a b.so",)), ("own", ("/opt/x", "/opt/y")))).encode(),),
     ),
     "yaml": Parser(
         run=lambda data, _: parse(_text(data), "x.yaml"), seeds=lambda: seeds.files("tests/data/spec/*.yaml")

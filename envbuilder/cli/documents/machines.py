@@ -9,7 +9,7 @@ from envbuilder.cli.documents.gpus import Offer
 from envbuilder.diagnostics.compare.comparison import AppliesTo, SystemKind
 from envbuilder.diagnostics.findings import Severity
 from envbuilder.diagnostics.host.environment import HostEnvironment
-from envbuilder.diagnostics.host.examination import Origin
+from envbuilder.diagnostics.host.examination import LibraryOrigin
 
 
 class Remedy(TypedDict):
@@ -78,7 +78,7 @@ class InstalledLibrary(TypedDict):
     name: str
     path: str
     version: str | None
-    origin: Origin
+    origin: LibraryOrigin
     via: str
 
 

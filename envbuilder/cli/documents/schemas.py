@@ -15,6 +15,7 @@ from envbuilder.core.conversion.json_schema import json_schema
 from envbuilder.diagnostics.facts.facts import FACTS_SCHEMA, Facts
 from envbuilder.diagnostics.report.json_format import report_schema
 from envbuilder.lock.lockfile import LockDocument
+from envbuilder.lock.prioritized_files import PrioritizedDocument
 from envbuilder.lock.spec import SpecDocument
 
 
@@ -89,6 +90,7 @@ DOCUMENTS: Final[Mapping[str, Document]] = dict(
     (
         _of("envbuilder.yaml, after its YAML was parsed", "spec", SpecDocument),
         _of("envbuilder.lock, after its YAML was parsed", "lock-file", LockDocument),
+        _of("List of run --record-reads, after its YAML was parsed", "prioritized-files", PrioritizedDocument),
         ("facts", Document(title="Output of the probe", schema=_facts)),
         _of("An error, in place of the document of a command", "error", machines.FailureDocument),
         _of(

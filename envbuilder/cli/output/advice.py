@@ -11,7 +11,7 @@ from envbuilder.catalog.advise.advice import Advice, AdviceReason, Query, Recomm
 from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.machine import Host
 from envbuilder.cli.output.buildable import buildable_document
-from envbuilder.cli.output.printing import folded, heading
+from envbuilder.cli.output.printing import folded, heading, printed
 
 _MARKS = {Weight.FOR: "+", Weight.COST: "~", Weight.AGAINST: "-"}
 _COLOURS = {Weight.FOR: "green", Weight.COST: "yellow", Weight.AGAINST: "red"}
@@ -29,8 +29,14 @@ def recommendation_text(found: Recommendation, asked: str, limit: int, columns: 
         columns: Width of a line.
     """
     return "\n".join(
-        line if len(click.unstyle(line)) <= columns else folded(line, columns) for line in _lines(found, asked, limit)
+        line if _is_command(line) or printed(line) <= columns else folded(line, columns)
+        for line in _lines(found, asked, limit)
     )
+
+
+def _is_command(line: str) -> bool:
+    """Return True for a line that is to be copied: broken into two, it would be two commands."""
+    return click.unstyle(line).lstrip().startswith("$ ")
 
 
 def _lines(found: Recommendation, asked: str, limit: int) -> Iterator[str]:

@@ -108,11 +108,11 @@ def _first(cause: Cause, width: int) -> Iterator[str]:
     yield heading("Fix")
     yield paragraph(f"  {cause.finding.remedy}", width)
     for command in cause.commands:
-        yield f"    {click.style(command, fg='cyan')}"
+        yield f"    {command}"
     if cause.tell:
         yield ""
         yield paragraph("To distinguish it from the candidates below:", width)
-        yield f"    {click.style(cause.tell, fg='cyan')}"
+        yield f"    {cause.tell}"
 
 
 def _quotes(cause: Cause, width: int) -> Iterator[str]:

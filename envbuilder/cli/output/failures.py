@@ -83,4 +83,4 @@ def report_failure(failure: dict[str, object], status: int) -> None:
             return
         say(f"{click.style('error:', fg='red', bold=True)} {wrapped(foreign(str(failure['message'])), 7)}")
         if failure["hint"]:
-            say(f"{click.style('next:', fg='cyan', bold=True)} {foreign(str(failure['hint']))}")
+            say(f"{click.style('next:', fg='cyan', bold=True)} {wrapped(foreign(str(failure['hint'])), 6)}")

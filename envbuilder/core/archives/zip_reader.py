@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.core.archives.limits import Budget, Limits
+from envbuilder.core.archives.limits import ArchiveLimits, Budget
 from envbuilder.core.archives.member_names import BadArchive, relative_path
 from envbuilder.core.files import CHUNK
 
@@ -25,7 +25,7 @@ _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _DEFLATE_RATIO = 1032
 """Maximum of deflate (https://zlib.net/zlib_tech.html, "Maximum Compression Factor")."""
 
-LIMITS = Limits(members=100_000)
+LIMITS = ArchiveLimits(members=100_000)
 """A wheel of 150,000 empty files takes 850 MB of memory to assemble (2026-11-22)."""
 
 _LARGEST_DIRECTORY = 32 << 20
@@ -44,7 +44,7 @@ BROKEN = (
 
 
 @contextmanager
-def opened(path: Path, limits: Limits = LIMITS) -> Iterator[ZipContent]:
+def opened(path: Path, limits: ArchiveLimits = LIMITS) -> Iterator[ZipContent]:
     """Open a zip file and check its whole directory.
 
     Args:

@@ -9,7 +9,7 @@ from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.diagnostics.host.environment import EngineAnswers, SourceKind
 from envbuilder.diagnostics.host.machine_view import MachineView
 
-_AGAIN = "python probe.py --hardware > facts.json there (`envbuilder probe -o probe.py`)"
+_AGAIN = "python probe.py --hardware > facts.json  # there, as `envbuilder probe` says"
 _NAMING = {
     SourceKind.REGISTRY: "envbuilder build ENV --registry-mirror HOST",
     SourceKind.INDEX: "envbuilder build ENV --index URL",

@@ -55,7 +55,7 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class BaseHost:
     """The access to the machine that a base is made on.
 
     Attributes:

@@ -37,6 +37,8 @@ def layer_key(plan: Plan, layer: Layer, layer_format: LayerFormat, *, image_inpu
     """
     inputs: dict[str, object] = {"version": VERSION, "format": layer_format.value, "kind": layer.kind.value}
     inputs |= _FORMATS.get(layer_format, {})
+    if layer_format is LayerFormat.ESTARGZ and (first := dict(plan.lock.prioritized_files).get(layer.id)):
+        inputs["prioritized"] = list(first)
     if layer.kind is LayerKind.IMAGE:
         inputs["holds"] = sorted(image_inputs)
     else:

@@ -36,6 +36,14 @@ class LayerKind(StrEnum):
     FILES = "files"
     IMAGE = "image"
 
+    @property
+    def is_prefetched(self) -> bool:
+        """True for layers of many small files of which a program reads most before it begins its work.
+
+        A request for each takes longer than all of them in few (docs/adr/0042-lazy-layers-cut-and-prefetched.md).
+        """
+        return self in {LayerKind.INTERPRETER, LayerKind.BYTECODE}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:

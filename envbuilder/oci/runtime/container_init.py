@@ -9,6 +9,7 @@ CONNECTIONS receives is answered with a connection to it, or without one if noth
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import json
 import os
@@ -36,6 +37,7 @@ _LAST_CAPABILITY = 63
 _SET_FLAGS, _UP = 0x8914, 1
 _UNLOCK_TERMINAL, _NUMBER_OF_TERMINAL, _CONTROLLING_TERMINAL = 0x40045431, 0x80045430, 0x540E
 _FORWARDED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+_OPENED, _FOLDERS_ONLY = 0x20, 0x01000000
 _LINKS_AT_MOST = 40
 _NODES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
@@ -43,6 +45,10 @@ _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/se
 
 class _Refused(Exception):
     """A step that the kernel does not allow."""
+
+
+class TooManyLinks(_Refused):
+    """Symbolic links that lead to each other."""
 
 
 def _call(name: str, *arguments: object) -> None:
@@ -122,16 +128,61 @@ def _build(task: dict[str, object]) -> None:
     for folder in cast("list[str]", task["empty"]):
         _mount("tmpfs", f"{root}{folder}", "tmpfs", _NO_SUID | _NO_DEVICES, f"mode=1777{task['size']}")
     for bind in _binds(task, "binds"):
-        target = _inside(root, str(bind["target"])) if task["overlays"] else f"{root}{bind['target']}"
+        inside = str(bind["target"])
+        target = root + (resolved(root, inside) if task["overlays"] else inside)
         _make_point(str(bind["source"]), target)
         _bind(str(bind["source"]), target, writable=bool(bind["writable"]))
     _protect(root, task)
     if task["overlays"]:
-        Path(_inside(root, str(task["folder"]))).mkdir(parents=True, exist_ok=True)
+        Path(root + resolved(root, str(task["folder"]))).mkdir(parents=True, exist_ok=True)
 
 
-def _inside(root: str, path: str) -> str:
-    """Return a path of the root on this host; links, which an earlier command may have made, are resolved inside it."""
+def _watch(task: dict[str, object]) -> None:
+    """Watch which files of the overlays are opened; write their directories, one a line, the watch of each before it.
+
+    Files of mounts below an overlay are of this host: they are on another device.
+    """
+    if not task["watch"]:
+        return
+    number, written = cast("tuple[int, str]", tuple(cast("list[object]", task["watch"])))
+    root = str(task["root"])
+    tops = [f"{root}{target}" for target, _ in cast("list[tuple[str, str]]", task["overlays"])]
+    # All are found before the first is watched, so that looking for them is not reported.
+    found = [folder for top in tops for folder in _folders(top, os.lstat(top).st_dev)]
+    lines = []
+    for folder in found:
+        flags = ctypes.c_uint32(_OPENED | _FOLDERS_ONLY)
+        watch = _LIBC.inotify_add_watch(ctypes.c_int(number), os.fsencode(folder), flags)
+        if watch < 0 and ctypes.get_errno() == errno.ENOSPC:
+            raise _Refused(f"{len(found)} watches of directories; sysctl fs.inotify.max_user_watches sets the limit")
+        lines.append(b"%d %s\0" % (watch, os.fsencode(folder.removeprefix(root))))
+    Path(written).write_bytes(b"".join(lines))
+    os.close(number)
+
+
+def _folders(top: str, device: int) -> list[str]:
+    """Return a directory and all below it on its device; those that cannot be read are left out."""
+    found, pending = list[str](), [top]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(folder) as entries:
+                below = [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        found.append(folder)
+        pending += [path for path in below if os.lstat(path).st_dev == device]
+    return found
+
+
+def resolved(root: str, path: str) -> str:
+    """Return an absolute path with links, which an earlier command may have made, resolved inside a root.
+
+    Missing parts are kept.
+
+    Raises:
+        TooManyLinks: Links lead to each other.
+    """
     pending, done, links = [part for part in reversed(path.split("/")) if part], list[str](), 0
     while pending:
         part = pending.pop()
@@ -144,11 +195,11 @@ def _inside(root: str, path: str) -> str:
             continue
         links += 1
         if links > _LINKS_AT_MOST:
-            raise _Refused(f"too many levels of symbolic links: {path}")
+            raise TooManyLinks(f"too many levels of symbolic links: {path}")
         target = str(place.readlink())
         done = [] if target.startswith("/") else done
         pending += [one for one in reversed(target.split("/")) if one]
-    return "/".join((root, *done))
+    return "/" + "/".join(done)
 
 
 def _binds(task: dict[str, object], name: str) -> list[dict[str, object]]:
@@ -281,6 +332,7 @@ def _become(task: dict[str, object]) -> NoReturn:
     root = str(task["root"])
     _control(_DIE_WITH_PARENT, signal.SIGKILL)
     _build(task)
+    _watch(task)
     _change_root(root, writable=bool(task["overlays"]))
     _call("sethostname", b"envbuilder", ctypes.c_size_t(10))
     if not _shares_network(task):
@@ -433,6 +485,8 @@ def main(described: str, trouble: int, terminal: str, connections: str) -> NoRet
         task[name] = int(number) if number != "-" else None
         if task[name] is not None:
             os.set_inheritable(task[name], False)  # noqa: FBT003  takes no keyword
+    if task["watch"]:
+        os.set_inheritable(task["watch"][0], False)  # noqa: FBT003  takes no keyword
     _run(task, trouble)
 
 

@@ -149,7 +149,7 @@ def first_working(ways: Sequence[S]) -> S:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ChosenSandbox:
     """A sandbox for a command that a user follows.
 
     Attributes:
@@ -163,7 +163,7 @@ class Chosen:
     read_only: str
 
 
-def choose_writable(work: Path, search_path: str, changes: Path) -> Chosen:
+def choose_writable(work: Path, search_path: str, changes: Path) -> ChosenSandbox:
     """Return the first sandbox that can change images, else the first that works; errors as in `choose`.
 
     Namespaces come first: they give a command the caller's uid, also without root privileges, and an init.
@@ -175,7 +175,7 @@ def choose_writable(work: Path, search_path: str, changes: Path) -> Chosen:
     """
     ways = sorted(candidates(work, search_path), key=lambda way: not isinstance(way, Namespaces))
     way, read_only = writable(ways, changes)
-    return Chosen(sandbox=way, as_root=way.as_root, read_only=read_only)
+    return ChosenSandbox(sandbox=way, as_root=way.as_root, read_only=read_only)
 
 
 def writable(ways: Sequence[S], changes: Path) -> tuple[S, str]:

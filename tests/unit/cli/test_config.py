@@ -162,6 +162,14 @@ def test_a_variable_with_a_wrong_value_is_named(envbuilder: CommandLine) -> None
     assert "`unset ENVBUILDER_BUILD_JOBS`" in ended.stderr
 
 
+def test_a_variable_of_a_setting_with_a_wrong_value_is_named(envbuilder: CommandLine) -> None:
+    envbuilder.set("ENVBUILDER_COLOR", "blue")
+    ended = envbuilder("list")
+    assert ended.status == 2
+    assert "ENVBUILDER_COLOR: 'blue' is not one of auto, always, never" in ended.stderr
+    assert envbuilder("list", "--help").status == 0
+
+
 def test_help_is_there_with_an_invalid_configuration(envbuilder: CommandLine) -> None:
     envbuilder.configure("nonsense = 1\n")
     assert envbuilder("list", "--help").status == 0

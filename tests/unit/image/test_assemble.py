@@ -344,6 +344,29 @@ def test_an_image_that_starts_lazily_is_verified_by_its_manifest_which_follows_f
     assert (again.images[0].image, again.images[0].made) == (image.image, frozenset())
 
 
+def test_listed_files_are_first_in_their_layer_and_other_layers_stay_as_they_are(world: World) -> None:
+    ports, own = world.ports("here"), world.own(b"x" * 5000, "mine")
+    before = assemble([world.lock(own)], LayerFormat.ESTARGZ, ports, lambda _event: None).images[0]
+    [path] = [path for path in paths(before, "own", ports) if path.endswith("/METADATA")]
+    listed = (("interpreter", ("/nowhere",)), ("own", (f"/{path}", "/opt/none")), ("packages.gone", ("/opt/x",)))
+    lock = replace(world.lock(own), prioritized_files=listed)
+    image = assemble([lock], LayerFormat.ESTARGZ, ports, lambda _event: None).images[0]
+
+    assert image.made == {"interpreter", "own", "image"}
+    [layer] = [layer for layer in image.image.layers if layer.id == "own"]
+    names = [each["name"] for each in LazyLayer(ports.store.read(layer.blob.digest), layer.contents).entries]
+    assert names.index(path) == names.index(".prefetch.landmark") - 1
+    assert image.notes == (
+        "`prioritized_files` names the layer packages.gone, which is not made for this image: record the reads again",
+        "the layer interpreter lacks 1 of `prioritized_files`, such as /nowhere: record the reads again",
+        "the layer own lacks 1 of `prioritized_files`, such as /opt/none: record the reads again",
+    )
+    # Other formats have no order, so that a list changes the lock in the image alone.
+    plain = one(world.lock(own), ports)
+    assert plain.notes == one(lock, ports).notes == ()
+    assert one(lock, ports).made <= {"image"}
+
+
 def test_digests_of_a_changed_lock_need_only_what_changed(world: World) -> None:
     before = one(world.lock(world.own(b"a")), world.ports("here"))
     world.fetched.clear()

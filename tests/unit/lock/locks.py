@@ -143,6 +143,13 @@ FILES = st.builds(
     size=st.integers(0, 2**40),
     executable=st.booleans(),
 )
+PRIORITIZED = st.dictionaries(
+    st.sampled_from(["base", "own", "packages", "framework.tensorflow"]),
+    st.lists(st.from_regex(r"/(usr|opt)(/[A-Za-z0-9_+. -]{0,5}[a-z]){1,3}", fullmatch=True), max_size=3, unique=True)
+    .map(sorted)
+    .map(tuple),
+    max_size=2,
+).map(lambda layers: tuple(sorted(layers.items())))
 TEXTS = st.lists(LINES, max_size=2).map(tuple)
 WORDS = st.lists(LINES.filter(bool), max_size=3).map(tuple)
 SETTINGS = st.builds(
@@ -193,5 +200,6 @@ LOCKS = st.builds(
     inputs=PAIRS,
     epoch=st.integers(0, 2**33 - 1),
     files=st.lists(FILES, max_size=2, unique_by=lambda file: file.path).map(tuple),
+    prioritized_files=PRIORITIZED,
     name=st.sampled_from(["", "vision", "nlp-2_a.b"]),
 )

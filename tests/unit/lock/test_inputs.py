@@ -56,6 +56,10 @@ def test_inputs_are_sorted_and_have_no_empty_values() -> None:
         (replace(SPEC, env=(("A", "b"),)), '+ spec.env.A "b"'),
         (replace(SPEC, user=User(name="app", uid=7, gid=1000)), "~ spec.user app 1000:1000 -> app 7:1000"),
         (replace(SPEC, memory=GROWTH), "~ spec.memory all -> growth"),
+        (
+            replace(SPEC, prioritized=(("own", ("/opt/a", "/opt/b")), ("system", ("/usr/c",)))),
+            "+ spec.prioritized_files 3 files, ff702ff15521",
+        ),
     ],
 )
 def test_a_change_of_the_spec_is_named(spec: Spec, told: str) -> None:

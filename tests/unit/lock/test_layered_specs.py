@@ -74,6 +74,16 @@ def test_settings_of_containers_are_merged_by_their_kind(spec: Path) -> None:
     assert found.labels == (("a", "1"), ("b", "2"))
 
 
+def test_an_entry_point_removes_the_command_of_the_extended_spec_as_in_a_dockerfile(spec: Path) -> None:
+    base = 'environment: "tf-2.15-cpu"\nentrypoint: ["a"]\ncommand: ["b"]\n'
+    found = loaded(spec, 'extends: "base.yaml"\nentrypoint: ["c"]\n', base).settings
+    assert (found.entrypoint, found.command) == (("c",), None)
+    both = loaded(spec, 'extends: "base.yaml"\nentrypoint: ["c"]\ncommand: ["d"]\n', base).settings
+    assert (both.entrypoint, both.command) == (("c",), ("d",))
+    kept = loaded(spec, 'extends: "base.yaml"\ncommand: ["d"]\n', base).settings
+    assert (kept.entrypoint, kept.command) == (("a",), ("d",))
+
+
 def test_a_requirement_replaces_that_of_the_same_package(spec: Path) -> None:
     base = 'environment: "tf-2.15-cpu"\npackages: ["Six==1.15", "pandas"]\napt: ["libgl1=1.0"]\n'
     found = loaded(spec, 'extends: "base.yaml"\npackages: ["six>=1.16"]\napt: ["libgl1"]\n', base)

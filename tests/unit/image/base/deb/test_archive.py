@@ -20,7 +20,7 @@ from envbuilder.core.http.credentials import Logins, with_login
 from envbuilder.core.http.retries import Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.deb.archive import DebArchive
-from envbuilder.image.base.deb.distributions import DEBIAN, UBUNTU, Distribution
+from envbuilder.image.base.deb.distributions import DEBIAN, UBUNTU, DebDistribution
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
@@ -98,7 +98,7 @@ class Mirror:
         self.publish("bookworm-updates", date=date)
         self.publish("bookworm-security", root="debian-security", date=date)
 
-    def archive(self, *roots: str, distribution: Distribution = DEBIAN) -> DebArchive:
+    def archive(self, *roots: str, distribution: DebDistribution = DEBIAN) -> DebArchive:
         """How we see it, or the archives in some directories of it."""
         keyring = self.folder / "keys.gpg"
         keyring.write_bytes(KEY.public)
