@@ -27,5 +27,5 @@ def command(words: tuple[str, ...]) -> None:
     if name not in DOCUMENTS:
         near = difflib.get_close_matches(name, DOCUMENTS, 1)
         meant = f"did you mean `envbuilder schema {near[0]}`?" if near else "`envbuilder schema` lists them"
-        raise UsageError(f"no document is called {name!r}", hint=meant)
+        raise UsageError(f"there is no document {name!r}", hint=meant)
     print_json(DOCUMENTS[name].schema())

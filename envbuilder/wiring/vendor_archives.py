@@ -40,7 +40,7 @@ class IndexedArchives:
             name, version, _, _ = parse_wheel_filename(pin.file)
         except InvalidWheelFilename as error:
             raise SourceUnreachable(
-                f"{pin.file} is not on the package index: it is no wheel", hint="`envbuilder lock`"
+                f"{pin.file} is not on the package index: it is not a wheel", hint="`envbuilder lock`"
             ) from error
         files = self.index.files(name, str(version))
         found = next((file for file in files if file.sha256 == pin.sha256), None)

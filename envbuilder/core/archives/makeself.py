@@ -203,7 +203,9 @@ class _Payload(io.RawIOBase):
         """Raise BadArchive if the archive, read to its end, does not match a stated checksum."""
         for digest, stated in self._digests:
             if digest.hexdigest() != stated:
-                raise BadArchive(f"its archive has the {digest.name} {digest.hexdigest()}, its header states {stated}")
+                raise BadArchive(
+                    f"its archive has the {digest.name} {digest.hexdigest()}, but its header states {stated}"
+                )
         if self.part.crc and not self._digests:
             crc = cksum(self.part.size, self._crc)
             if str(crc) != self.part.crc:

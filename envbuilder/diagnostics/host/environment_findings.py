@@ -110,7 +110,7 @@ def engine_disk(view: MachineView) -> Iterator[Finding]:
         yield warning(
             "engine-disk",
             f"Docker has {size(engine.root_free)} free at {engine.root}",
-            "a GPU image takes 4 to 5 GB, and its packages need the same again during the build",
+            "a GPU image takes 3.7 to 4.7 GiB, and its packages need the same amount during the build",
             Remedy(text="show the disk usage", command="docker system df"),
             Remedy(text="remove the build cache", command="docker builder prune"),
         )

@@ -181,7 +181,7 @@ def little_temporary(view: MachineView) -> Iterator[Finding]:
     yield warning(
         "little-tmp",
         f"{size(disk.free)} of {size(disk.total)} are free at {disk.path}, a file system of its own{memory}",
-        "Apptainer, podman and pip unpack images and packages there: a GPU image takes 4 to 5 GB",
+        "Apptainer, podman and pip unpack images and packages there: a GPU image takes 3.7 to 4.7 GiB",
         Remedy(
             text="name a directory with room",
             command="export TMPDIR=/path/with/room APPTAINER_TMPDIR=/path/with/room",

@@ -200,6 +200,6 @@ def _copy_out(api: DockerApi, name: str, path: str) -> bytes | None:
 
 
 def _only_file(pieces: Iterable[bytes]) -> bytes | None:
-    archive = TarReader(PlainStream(io.BytesIO(b"".join(pieces))), "what the engine copied")
+    archive = TarReader(PlainStream(io.BytesIO(b"".join(pieces))), "the archive from the engine")
     entry = next(archive.entries(), None)
     return b"".join(archive.content()) if entry is not None and entry.flag == FILE else None

@@ -31,7 +31,7 @@ def registry_digest(api: DockerApi, reference: ImageRef) -> str:
     """Return the manifest digest that the registry has for a reference."""
     digest = text(api.distribution(str(reference), lambda said: _unreachable(reference, said)), "Descriptor", "digest")
     if not is_digest(digest):
-        raise _unreachable(reference, f"the registry gave no digest but {digest!r}")
+        raise _unreachable(reference, f"the registry returned {digest!r} instead of a digest")
     return digest
 
 

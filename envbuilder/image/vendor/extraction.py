@@ -20,7 +20,7 @@ _LARGEST_TEXT = 4 << 20
 """Bytes of the text of a license; that of CUDA 12 has 60,000."""
 
 NEVER_UPDATED = (
-    "nothing was used of it; a pin is never updated automatically: compare the file with its publisher's, and report it"
+    "the file was not used;  pins are never updated automatically: compare the file with its publisher's, and report it"
 )
 
 

@@ -159,7 +159,7 @@ def _image(repository: Repository, reference: ImageRef, manifest: Document) -> R
     content = parsed(manifest.content)
     if not record(content, "config"):
         raise SourceUnreachable(
-            f"{subject} is no image manifest (its media type is {manifest.descriptor.media_type or 'not given'})",
+            f"{subject} is not an image manifest (its media type is {manifest.descriptor.media_type or 'not given'})",
             hint="images in the format of Docker before 1.10 must be pushed again",
         )
     config = _descriptor(record(content, "config"), subject)

@@ -132,7 +132,9 @@ class Answer:
         try:
             return whole(self, limit)
         except TooLong as error:
-            raise SourceUnreachable(f"{self.subject}: {error}", hint="this is no registry, or no image") from error
+            raise SourceUnreachable(
+                f"{self.subject}: {error}", hint="this is not a registry, or the image does not exist"
+            ) from error
 
     def start(self, length: int) -> bytes:
         """Return the first bytes of the body."""

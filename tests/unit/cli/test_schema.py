@@ -102,7 +102,7 @@ def test_a_schema_is_printed(envbuilder: CommandLine) -> None:
 def test_an_unknown_name_gets_a_suggestion(envbuilder: CommandLine) -> None:
     ended = envbuilder("schema", "valdate")
     assert ended.status == 2
-    assert "no document is called 'valdate'" in ended.stderr
+    assert "there is no document 'valdate'" in ended.stderr
     assert "envbuilder schema validate" in ended.stderr
 
 

@@ -276,7 +276,7 @@ def _refuse_address(address: str, distribution: DebDistribution) -> None:
         named = False
     if not named or not address.isprintable() or " " in address:
         raise SourceUnreachable(
-            f"{_shown(address)!r} is no address of a package archive",
+            f"{_shown(address)!r} is not the address of a package archive",
             hint=f"name one: {distribution.mirror_option}",
         )
 

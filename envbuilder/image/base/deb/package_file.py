@@ -75,7 +75,7 @@ def _require_format(stream: BinaryIO, found: Mapping[str, ArPart]) -> None:
     """
     first = next(iter(found.values()), None)
     if first is None or first.name != "debian-binary" or not opened_part(stream, first).read(2) == b"2.":
-        raise BadArchive("it is no .deb of format 2")
+        raise BadArchive("it is not a .deb of format 2")
 
 
 def _part(found: Mapping[str, ArPart], kind: str) -> ArPart:

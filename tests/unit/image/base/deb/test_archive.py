@@ -332,7 +332,7 @@ def test_a_suite_that_is_not_there_is_said_at_once(mirror: Mirror) -> None:
 def test_an_address_that_is_none_is_refused_without_its_credentials(mirror: Mirror, address: str) -> None:
     known = mirror.archive()
     archive = DebArchive(mirrors=(address,), store=known.store, web=Web({}), seen=known.seen, keyring=known.keyring)
-    with pytest.raises(SourceUnreachable, match="is no address of a package archive") as caught:
+    with pytest.raises(SourceUnreachable, match="is not the address of a package archive") as caught:
         archive.index("bookworm", ("main",))
     assert "secret" not in f"{caught.value} {caught.value.hint}"
 
