@@ -106,6 +106,13 @@ def test_a_worker_that_cannot_be_reached_is_told_with_the_step(
     assert worker.process.returncode == 1
 
 
+def test_a_worker_that_waits_says_for_whom(script: Path, addresses: list[str]) -> None:
+    worker = Started(script, addresses, 0, "--wait", "1.5", "--remind", "0.5")
+    _, err = worker.process.communicate()
+    expected = f"envbuilder: worker 0 waits for worker 1 at {addresses[1]}: ECONNREFUSED: "
+    assert any(line.startswith(expected) for line in err.decode().splitlines())
+
+
 def test_another_program_at_the_address_is_told(script: Path, addresses: list[str]) -> None:
     with socket.create_server(cluster.host_and_port(addresses[1])) as server:
         worker = Started(script, addresses, 0, "--wait", "3")

@@ -64,6 +64,15 @@ class Peer(object):
         self.connected = self.heard = self.finished = self.left = self.bye = None
         self.connection = None
 
+    def missing(self):
+        """Return name and state of a worker that is not there yet; an empty text for one that is."""
+        if self.connected is not None and self.heard is not None:
+            return u""
+        state = u"it has not connected yet" if self.connected is not None else u"no answer yet"
+        if self.connected is None and self.error is not None:
+            state = u"{0}: {1}".format(self.error["type"], self.error["message"])
+        return u"{0} at {1}: {2}".format(self.index, self.address, state)
+
     def fact(self):
         """Return the facts: seconds of each event since the start, None for what did not happen."""
         if self.connected is None and self.error is None:
@@ -197,13 +206,21 @@ class Rendezvous(object):
             if peer.index == hello.get("index"):
                 peer.heard = self.since()
 
-    def meet(self, wait):
-        """Connect to all, and wait until all have connected; return whether that happened in time."""
-        deadline = CLOCK() + wait
+    def meet(self, wait, remind, tell):
+        """Connect to all, and wait until all have connected; return whether that happened in time.
+
+        Every `remind` seconds, `tell` gets a line for each worker that is still missing.
+        """
+        deadline, reminder = CLOCK() + wait, CLOCK() + remind
         for peer in self.peers:
             in_background(self.reach, peer, deadline, min(PATIENCE, wait / 3.0))
         while CLOCK() < deadline and not self.complete():
             time.sleep(0.05)
+            if CLOCK() >= reminder:
+                reminder = CLOCK() + remind
+                for peer in self.peers:
+                    if peer.missing():
+                        tell(u"worker {0} waits for worker {1}".format(self.index, peer.missing()))
         return self.complete()
 
     def complete(self):

@@ -21,6 +21,7 @@ KIND = "multi-node-worker"
 PORT = 29500
 FINISHED = "finished"  # file in the directory of the child: all workers have finished
 GRACE = 20.0  # seconds for TensorFlow to notice by itself that a worker is gone
+REMIND = 30.0  # seconds between lines about workers that are missing
 # The variables that gRPC reads: https://github.com/grpc/grpc/blob/v1.62.0/doc/environment_variables.md
 PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 EXEMPT = ("no_grpc_proxy", "no_proxy")
@@ -95,9 +96,15 @@ def computed(meeting, config, limit, grace):
     return facts, log
 
 
-def obstacle_to(meeting, identity, wait):
+def tell(line):
+    """Write a line for people."""
+    sys.stderr.write(u"envbuilder: {0}\n".format(line))
+    sys.stderr.flush()
+
+
+def obstacle_to(meeting, identity, wait, remind):
     """Meet all workers; return why TensorFlow is not started, or an empty text."""
-    if not meeting.meet(wait):
+    if not meeting.meet(wait, remind, tell):
         return "not all workers met"
     if any(peer.hello["tensorflow"] != identity["tensorflow"] for peer in meeting.peers):
         # 2.4 and 2.15 wait for each other without end, and 2.1 crashes with 2.4 (measured 2026-11-23).
@@ -105,13 +112,13 @@ def obstacle_to(meeting, identity, wait):
     return ""
 
 
-def facts_of(cluster, wait, limit, grace):
+def facts_of(cluster, wait, limit, grace, remind):
     """Return all facts of this worker and the rendezvous."""
     identity = own_identity()
     told = dict((name, identity[name]) for name in ("host", "tensorflow", "python"))
     meeting = Rendezvous(cluster["workers"], cluster["index"], told)
     facts, log = {"port": look(meeting.listen)}, []
-    obstacle = obstacle_to(meeting, identity, wait) if facts["port"]["ok"] else "the port was not free"
+    obstacle = obstacle_to(meeting, identity, wait, remind) if facts["port"]["ok"] else "the port was not free"
     meeting.close()
     if obstacle:
         facts.update((name, unseen("NotReached", obstacle)) for name, _ in STEPS)
@@ -181,6 +188,7 @@ def parse():
     parser.add_argument("--require-result", action="store_true", help="exit with 1 if a check fails")
     parser.add_argument("--end-with-input", action="store_true", help="end when standard input ends")
     parser.add_argument("--grace", type=float, default=GRACE, help=argparse.SUPPRESS)
+    parser.add_argument("--remind", type=float, default=REMIND, help=argparse.SUPPRESS)
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--only", help=argparse.SUPPRESS)
     return parser, parser.parse_args()
@@ -206,7 +214,7 @@ def main():
         cluster = cluster_of(options.workers, options.index, options.port, os.environ)
     except ValueError as error:
         parser.error(str(error))
-    meeting, document = facts_of(cluster, options.wait, options.limit, options.grace)
+    meeting, document = facts_of(cluster, options.wait, options.limit, options.grace, options.remind)
     document.update(schema=SCHEMA, kind=KIND, seconds=round(CLOCK() - started, 3))
     put(document, options.facts, output)
     # The findings come last: Kubernetes shows the end of the log of a failed pod.
