@@ -27,8 +27,8 @@ from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
 from envbuilder.curation.audit import MeasuredWheels, audit_file, audit_release, audit_row, record_audit
 from envbuilder.curation.wheel_audit.audited_wheel import Audit
-from envbuilder.lock.spec_values import Sources
-from envbuilder.wiring.execution import catalog_for, record_files, work_item
+from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.wiring.execution import files_for, record_files, work_item
 from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
@@ -101,13 +101,13 @@ def _audit_elsewhere(  # noqa: PLR0913  one parameter for each part of a call
             f"--on requires environments, not {target}", hint="specify the id of an environment, or a GLOB"
         )
     records = records_of(here) if write else None
-    sent = {row.id: catalog_for(here.matrices, row.id) for row in matching(catalog, target)}
+    sent = {row.id: files_for(here, row.id) for row in matching(catalog, target)}
 
     def receive(done: Done) -> None:
         if records:
             record_files(records, done.name, sent[done.name], done)
 
-    items = [work_item(name, sent_arguments(name), files) for name, files in sent.items()]
+    items = [work_item(here, name, sent_arguments(name), files) for name, files in sent.items()]
     run_elsewhere(here, on, items, AuditOutput(), as_json=as_json, again=again, receive=receive)
 
 

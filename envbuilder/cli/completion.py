@@ -1,4 +1,4 @@
-"""`envbuilder completion SHELL`, and what a shell gets when it asks for completions.
+"""`envbuilder completion SHELL`, and the completions that a shell requests.
 
 Click imports a command to complete its arguments, and importing `build` takes several tenths of a second. Ids of
 environments are therefore read from the names of the files of the catalog, before the command is imported.
@@ -66,7 +66,7 @@ def environments(ctx: click.Context, param: click.Parameter | None, start: str) 
 
 
 class EnvironmentWords(click.Command):
-    """Stands for a command while a shell completes one of its arguments.
+    """Placeholder for a command while a shell completes one of its arguments.
 
     Args:
         name: Name of the command.

@@ -16,7 +16,7 @@ from envbuilder.cli.context import command_settings
 from envbuilder.cli.global_options import GlobalOption
 from envbuilder.cli.output.terminal import TERMINAL
 from envbuilder.core.errors import Fault, InvalidInput, UsageError
-from envbuilder.wiring.configuration import FALSE, SETTINGS, TRUE, Words
+from envbuilder.wiring.configuration import FALSE, OPTIONS_SENT, SETTINGS, TRUE, Words
 from envbuilder.wiring.settings import Settings
 
 _SETTINGS = frozenset(setting.key for setting in SETTINGS)
@@ -65,6 +65,8 @@ def defaults(name: str, command: click.Command, words: Words, known: Collection[
     settings = command_settings()
     # Whoever prints later takes a setting that is invalid as not set.
     TERMINAL.load(settings)
+    if settings.environ.get(OPTIONS_SENT):
+        return {}
     refuse_unknown_commands(settings, words, known)
     return _nested(name, command, words, settings)
 

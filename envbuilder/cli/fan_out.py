@@ -11,7 +11,7 @@ from typing import Any, TypeVar, assert_never
 
 import click
 
-from envbuilder.cli.options import EXECUTION_TARGET, Parsed, grouped
+from envbuilder.cli.options import EXECUTION_TARGET, ParsedValue, grouped
 from envbuilder.cli.output.fan_out import FanOutOutput, outcome_line
 from envbuilder.cli.output.printing import notice, print_json
 from envbuilder.cluster.execution.executor import Done, Failed, Lost, Outcome, WorkItem
@@ -50,7 +50,7 @@ class FanOutRequest:
 
 
 def fan_out_options(
-    again: str = "With --on: include what an earlier, incomplete call has finished.",
+    again: str = "With --on: also repeat what an earlier, incomplete call has finished.",
 ) -> Callable[[F], F]:
     """Add `--on` and `--again`; the command receives them as a `FanOutRequest`.
 
@@ -73,7 +73,7 @@ def fan_out_options(
 def sent_arguments(name: str, *, left_out: Sequence[str] = (), always: Sequence[str] = ("--json",)) -> tuple[str, ...]:
     """Return the command line for one environment: that of the running command, with another name in place of its own.
 
-    Paths of files become absolute.
+    Configured options count as given. Paths of files become absolute.
 
     Args:
         name: Environment or image.
@@ -196,9 +196,15 @@ def _missing(outcomes: Sequence[Outcome]) -> Iterator[dict[str, object]]:
 
 
 def _given(context: click.Context) -> dict[str, Any]:
-    """Return the parameters of the command line by name, as text."""
+    """Return the parameters of the command line by name, as text, and the configured options that it lacks."""
     given, _, _ = context.command.make_parser(context).parse_args(list(context.meta[_ARGUMENTS]))
-    return dict(given)
+    configured = context.default_map or {}
+    unset = {each.name for each in _options(context.command) if each.is_flag and _is_unset(each, configured)}
+    return {name: value for name, value in configured.items() if name not in unset} | dict(given)
+
+
+def _is_unset(flag: click.Option, configured: Mapping[str, Any]) -> bool:
+    return bool(configured.get(str(flag.name)) != flag.flag_value)
 
 
 def _options(command: click.Command) -> Iterator[click.Option]:
@@ -229,4 +235,4 @@ def _anywhere(kind: click.ParamType[Any], text: str) -> str:
     """Return the text of a value for another current directory."""
     if isinstance(kind, click.Path):
         return text if text == "-" else str(Path(text).absolute())
-    return kind.absolute(text) if isinstance(kind, Parsed) else text
+    return kind.absolute(text) if isinstance(kind, ParsedValue) else text

@@ -64,7 +64,7 @@ def _options() -> list[click.Parameter]:
             type=click.Choice([each.value for each in ProgressForm]),
             expose_value=False,
             callback=_typed,
-            help="plain: one line for each step. json: one JSON object on each line. auto: redrawn on a terminal.",
+            help="auto: redraw on a terminal. plain: one line for each step. json: one JSON object on each line.",
         ),
         GlobalOption(
             ["--color"],

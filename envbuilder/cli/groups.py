@@ -103,7 +103,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def _configure(self, ctx: click.Context, name: str, args: list[str]) -> None:
-        """Set the configured options of a command; help is also there if the configuration is invalid."""
+        """Set the configured options of a command; with an invalid configuration, only help is available."""
         command = self.get_command(ctx, name)
         if isinstance(command, LazyGroup):
             command.words = (*self.words, name)

@@ -17,15 +17,16 @@ from envbuilder.cli.output.printing import folded, json_option, notice, print_js
 from envbuilder.cli.output.terminal import say_result
 from envbuilder.cli.output.watching import watched
 from envbuilder.cli.prove_archives import ARCHIVE, prove_archives
+from envbuilder.cluster.execution.executor import Done
 from envbuilder.cluster.execution.finished_items import NoResults
 from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
 from envbuilder.curation.prove import Proven, prove, recorded_proof
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.catalogs import known_catalog
-from envbuilder.wiring.execution import catalog_for, record_files, work_item
+from envbuilder.wiring.execution import files_for, place_of, record_files, work_item
 from envbuilder.wiring.proof import ProofAdapters
-from envbuilder.wiring.recording import records_of, refuse_teams
+from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.shipped_packages import closures
@@ -82,7 +83,6 @@ def command(  # noqa: PLR0913  one parameter for each option
         )
     if elsewhere.on:
         grade = _grade(tier, stand_ins=stand_ins)
-        refuse_teams(catalog, rows)
         _prove_elsewhere(
             here, catalog, rows, grade, elsewhere.on, again=elsewhere.again, relock=relock, as_json=as_json
         )
@@ -123,7 +123,7 @@ def _prove_elsewhere(  # noqa: PLR0913  one parameter for each part of a call
     as_json: bool,
 ) -> None:
     """Prove rows without valid evidence elsewhere, and record what comes back."""
-    records = records_of(here)
+    records = {row.id: records_of(here, catalog.origin(row.id)) for row in rows}
     known = {} if again or relock else {row.id: recorded_proof(row, grade, closures(here, catalog)) for row in rows}
     before = {
         name: {"schema": 1, "tier": grade.value, "environments": [_document(proven)]}
@@ -133,9 +133,13 @@ def _prove_elsewhere(  # noqa: PLR0913  one parameter for each part of a call
     for proven in filter(None, known.values()):
         if not as_json:
             _tell(proven, grade, "-")
-    sent = {row.id: catalog_for(here.matrices, row.id) for row in rows if row.id not in before}
+    sent = {row.id: files_for(here, row.id) for row in rows if row.id not in before}
     always = ("--json", "--again") if again else ("--json",)
-    items = [work_item(name, sent_arguments(name, always=always), files) for name, files in sent.items()]
+    items = [work_item(here, name, sent_arguments(name, always=always), files) for name, files in sent.items()]
+
+    def receive(done: Done) -> None:
+        record_files(records[done.name], done.name, sent[done.name], done, place_of(here, catalog, done.name))
+
     run_elsewhere(
         here,
         on,
@@ -144,7 +148,7 @@ def _prove_elsewhere(  # noqa: PLR0913  one parameter for each part of a call
         as_json=as_json,
         # Evidence says what is finished.
         finished=NoResults(),
-        receive=lambda done: record_files(records, done.name, sent[done.name], done),
+        receive=receive,
         before=before,
         order=[row.id for row in rows],
     )

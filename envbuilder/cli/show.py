@@ -88,7 +88,7 @@ def _lines(catalog: Catalog, row: Environment, available: Inventory) -> Iterator
         ("Bases, in order of preference", bases),
         ("Known to work", [f"  {entry.grade.value:<{width}} {entry.when}  {entry}" for entry in row.evidence]),
         (
-            "Tried, and not proven",
+            "Failed proofs",
             [f"  {entry.grade.value:<{width}} {entry.when}  {entry.why}" for entry in row.unproven],
         ),
         ("Sources", [f"  {source.text}" for source in (*row.framework.sources, *row.sources)]),

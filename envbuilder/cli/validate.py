@@ -27,7 +27,7 @@ from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import read_stream, read_text
 from envbuilder.diagnostics.checks.results import OF_ONE_IMAGE, Tier
-from envbuilder.wiring.execution import work_item
+from envbuilder.wiring.execution import files_for, work_item
 from envbuilder.wiring.image_requests import target_names
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
@@ -67,7 +67,8 @@ _request_options = grouped(
         help="Validate the output of the probe on another machine; - for standard input. Repeatable.",
     ),
     engine_option(
-        "Where the image is. assemble: in the cache directory, run by runc or namespaces. auto: docker if it has it."
+        "Where the image is. assemble: in the cache directory, run by runc or namespaces."
+        " auto: docker if it has the image."
     ),
     runtime_option,
     click.option(
@@ -150,7 +151,7 @@ def _validate_elsewhere(
         raise UsageError("nothing to validate: --on requires images or environments", hint="specify IMAGE or ENV")
     names = target_names(catalog_of_targets(here, images, notice), images)
     items = [
-        work_item(name, sent_arguments(name, left_out=("format_name",)))
+        work_item(here, name, sent_arguments(name, left_out=("format_name",)), files_for(here, name))
         for name in (str(Path(each).absolute()) if Path(each).exists() else each for each in filter(None, names))
     ]
     run_elsewhere(here, on, items, ReportOutputs(), as_json=as_json, again=again)

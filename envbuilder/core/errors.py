@@ -146,6 +146,10 @@ class NotOnIndex(SourceUnreachable):
         self.files = files
 
 
+class TimeLimitReached(SourceUnreachable):
+    """A resolution of packages took longer than it may."""
+
+
 class NoUsableBase(SourceUnreachable):
     """No base of the environment is available on this machine.
 

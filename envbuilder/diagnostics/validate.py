@@ -193,7 +193,7 @@ def validate_target(
 
 
 def by_command(python: str, origin: str, run: Callable[[tuple[str, ...]], RunResult]) -> ProbeRunner:
-    """Return what runs the probe by one command, where no file can be put.
+    """Return a runner of the probe that needs one command and no writable files.
 
     Args:
         python: Path of the interpreter in the target.

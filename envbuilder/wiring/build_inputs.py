@@ -36,8 +36,8 @@ from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.index.uv_index import UvIndex
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, PackagePin, ToolName
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.push import Push
@@ -221,7 +221,7 @@ class Registries:
 
 
 def delivery(session: Session) -> Delivery:
-    """Return what brings assembled images to their destinations."""
+    """Return the delivery of assembled images to their destinations."""
     return Delivery(
         store=session.store,
         engine=session.engine,

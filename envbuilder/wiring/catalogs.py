@@ -30,11 +30,16 @@ def known_catalog(
         SourceUnreachable: A repository cannot be read.
         InvalidInput: A catalog is invalid.
     """
-    references = tuple(named) or _configured(here)
-    return load_catalog(here.matrices, tuple(_place(here, reference, progress) for reference in references))
+    references = tuple(named) or configured_catalogs(here)
+    if not references:
+        return load_catalog(here.matrices)
+    # Most commands have none, and start faster without it.
+    from envbuilder.catalog.load.team_catalogs import load_with_teams  # noqa: PLC0415
+
+    return load_with_teams(here.matrices, tuple(_place(here, reference, progress) for reference in references))
 
 
-def _configured(here: Settings) -> tuple[CatalogReference, ...]:
+def configured_catalogs(here: Settings) -> tuple[CatalogReference, ...]:
     """Return the catalogs of the configuration of this user.
 
     Raises:

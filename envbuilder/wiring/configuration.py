@@ -13,7 +13,7 @@ Words: TypeAlias = tuple[str, ...]
 
 
 class Kind(Enum):
-    """What a setting holds, as a noun with its article, as errors name it."""
+    """The type of a setting, as a noun with its article, as errors name it."""
 
     TEXT = "a text in quotes"
     PATH = "a path in quotes"
@@ -45,7 +45,7 @@ class Setting:
         return f"ENVBUILDER_{self.key.upper().replace('-', '_')}"
 
     def problem(self, words: Words) -> str:
-        """Return why words are no value of this setting; empty if they are."""
+        """Return the reason why words are not a value of this setting; empty if they are."""
         allowed = self.choices or ((*TRUE, *FALSE) if self.kind is Kind.FLAG else ())
         wrong = [word for word in words if allowed and word.lower() not in allowed]
         return f"{wrong[0]!r} is not one of {', '.join(allowed)}" if wrong else ""
@@ -85,6 +85,8 @@ VERBOSITY = Setting(
     choices=("quiet", "normal", "verbose"),
 )
 
+OPTIONS_SENT = "ENVBUILDER_OPTIONS_SENT"
+"""Variable of commands that run elsewhere (`--on`): the command line has every option, so none is configured."""
 TERMINAL_SETTINGS = (COLOR, PROGRESS, VERBOSITY)
 """What the options of all commands override."""
 SETTINGS = (

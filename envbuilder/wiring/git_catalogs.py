@@ -188,4 +188,4 @@ def _reason(output: bytes) -> str:
     lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip() and line not in _ADVICE]
     if len(lines) > 1 and lines[-1] == _NOT_READ:
         return f"{lines[-2].strip()} ({_NOT_READ.removeprefix('fatal: ').rstrip('.')})"
-    return lines[-1] if lines else "it gave no reason"
+    return lines[-1] if lines else "no reason given"

@@ -10,8 +10,8 @@ from envbuilder.catalog.archives import ArchiveFacts
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import registry_address, registry_repository
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.publisher_places import parse_publisher, refuse_unknown
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.configuration import (
     DEBIAN_KEYRING,
     DEBIAN_MIRROR,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.teams import TeamCatalog
 from envbuilder.core.errors import UsageError
 from envbuilder.curation.proof.catalog_files import CatalogFiles
@@ -34,14 +31,3 @@ def records_of(settings: Settings, team: TeamCatalog | None = None) -> CatalogFi
     records = CatalogFiles(matrices=team.place.folder if team else settings.matrices)
     records.refuse_unwritable()
     return records
-
-
-def refuse_teams(catalog: Catalog, rows: Iterable[Environment]) -> None:
-    """Raise UsageError if an environment is from the catalog of a team, which workers do not have.
-
-    Raises:
-        UsageError: At least one is.
-    """
-    names = [row.id for row in rows if catalog.origin(row.id)]
-    if names:
-        raise UsageError(f"--on cannot be used with catalogs of teams, which have {', '.join(names)}", hint="omit --on")

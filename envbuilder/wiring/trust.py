@@ -10,9 +10,10 @@ from envbuilder.core.uv import uv_environ
 from envbuilder.image.trust import Origins, Told, trusted_by_lock, trusted_by_spec
 from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.default_index import configured_index, settings_of
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.wiring.build_inputs import lock_files
 from envbuilder.wiring.layer_caches import caches_to_read
 from envbuilder.wiring.mirrors import mirror_repository, mirrors, registry_mirror
@@ -118,7 +119,7 @@ def _shown(address: str) -> str:
     try:
         plain = without_login(address)
     except ValueError:
-        return "an address that is none"
+        return "an invalid address"
     # An invalid address may contain credentials too: `me:secret@host`.
     plain = plain if "://" in plain else plain.rpartition("@")[2]
     return "".join(character for character in plain if character.isprintable())

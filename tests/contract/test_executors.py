@@ -26,12 +26,13 @@ from envbuilder.catalog.load.environments import Proof, dump_proof
 from envbuilder.catalog.selection import find
 from envbuilder.cluster.execution.commands import run_item
 from envbuilder.cluster.execution.dask_cluster import DaskExecutor
-from envbuilder.cluster.execution.executor import Done, Executor, Failed, Lost, WorkItem
+from envbuilder.cluster.execution.executor import FILES, Done, Executor, Failed, Lost, WorkItem
 from envbuilder.cluster.execution.local_processes import LocalExecutor
 from envbuilder.cluster.execution.packed_files import pack_files
 from envbuilder.cluster.execution.slurm_jobs import JobState, SlurmExecutor
 from envbuilder.cluster.execution.targets import DaskCluster, LocalProcesses
-from envbuilder.wiring.execution import catalog_for
+from envbuilder.wiring.execution import files_for
+from envbuilder.wiring.settings import Settings
 from tests.contract.processes import gone
 from tests.fakes.catalogs import ROOT, real_catalog
 
@@ -159,8 +160,10 @@ def silent_index() -> Iterator[SilentIndex]:
         yield index
 
 
-def item(name: str, *arguments: str, catalog: bytes = b"") -> WorkItem:
-    return WorkItem(name=name, arguments=arguments, version=envbuilder.__version__, catalog=catalog)
+def item(name: str, *arguments: str, files: Mapping[str, str] | None = None) -> WorkItem:
+    variables = (("ENVBUILDER_MATRICES", f"{FILES}/matrices"),) if files else ()
+    packed = pack_files(files) if files else b""
+    return WorkItem(name=name, arguments=arguments, version=envbuilder.__version__, files=packed, variables=variables)
 
 
 def listing(name: str) -> WorkItem:
@@ -194,17 +197,18 @@ def test_results_and_errors(executor: Executor) -> None:
 
 def test_a_command_works_on_the_catalog_that_was_sent_and_its_changes_come_back(executor: Executor) -> None:
     row = "tf-2.15-cpu"
-    sent = catalog_for(ROOT / "matrices", row)
-    evidence = f"evidence/{row}.yaml"
+    here = Settings(matrices=ROOT / "matrices", templates=ROOT, cache_path=ROOT, environ={})
+    sent = files_for(here, row)
+    evidence = f"matrices/evidence/{row}.yaml"
     measured = tuple(each for each in find(real_catalog(), row).evidence if each.grade.rank < Grade.RESOLVED.rank)
     sent[evidence] = dump_proof(row, Proof(evidence=measured))
     # The closure ships with the catalog, so that no index is asked.
     asked = ("catalog", "prove", "--json", "--tier", "resolved", "--index", "http://127.0.0.1:1/simple", "--", row)
-    [outcome] = executor.map([item(row, *asked, catalog=pack_files(sent))])
+    [outcome] = executor.map([item(row, *asked, files=sent)])
     assert isinstance(outcome, Done), outcome
     assert outcome.status == 0
     assert "resolved" in (outcome.files[evidence] or "")
-    reports = {path for path in outcome.files if path.startswith(f"evidence/reports/{row}/")}
+    reports = {path for path in outcome.files if path.startswith(f"matrices/evidence/reports/{row}/")}
     # Reports that no evidence names are removed.
     assert set(outcome.files) == {evidence} | reports
     assert not any(outcome.files[path] for path in reports)

@@ -16,7 +16,7 @@ from envbuilder.cli.output.printing import folded, heading, printed
 _MARKS = {Weight.FOR: "+", Weight.COST: "~", Weight.AGAINST: "-"}
 _COLOURS = {Weight.FOR: "green", Weight.COST: "yellow", Weight.AGAINST: "red"}
 _VERDICTS = {Verdict.FITS: "fits", Verdict.COST: "fits, at a cost", Verdict.NOT: "does not fit"}
-_LEGEND = "+ speaks for it   ~ costs something   - rules it out"
+_LEGEND = "+ in favour   ~ at a cost   - rules it out"
 
 
 def recommendation_text(found: Recommendation, asked: str, limit: int, columns: int) -> str:
@@ -61,7 +61,7 @@ def _headline(found: Recommendation, asked: str) -> str:
     if not asked:
         return "No requirements given; the best proven and newest environments come first:"
     if found.fitting[0].is_doubtful:
-        return f"None is proven to fit; {rows} environment{'' if rows == 1 else 's'} may, best first:"
+        return f"No environment is proven to fit; {rows} environment{'' if rows == 1 else 's'} may, best first:"
     return f"{rows} environment{'' if rows == 1 else 's'} of the catalog fit{'s' if rows == 1 else ''}, best first:"
 
 

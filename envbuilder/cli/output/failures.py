@@ -66,7 +66,7 @@ def kind_of(family: type[EnvbuilderError]) -> str:
 
 
 def report_failure(failure: dict[str, object], status: int) -> None:
-    """Print a failure in each form that is asked for.
+    """Print a failure in each requested form.
 
     Args:
         failure: `kind`, `message` and `hint`, and more for documents.

@@ -58,7 +58,7 @@ def warning(text: str) -> None:
 
 
 class Meaning(StrEnum):
-    """What a word in a table says, as its colour."""
+    """The meaning of a word in a table, shown by its colour."""
 
     GOOD = "green"
     DOUBTFUL = "yellow"

@@ -1,4 +1,4 @@
-"""How messages are printed: colours, the form of progress, and how much of it.
+"""Display of messages: colours, the form of progress, and verbosity.
 
 Options take precedence over settings, and settings over the conventions of terminals.
 """
@@ -42,7 +42,7 @@ class ProgressForm(StrEnum):
 
 
 class Verbosity(StrEnum):
-    """How much is printed on standard error."""
+    """The amount of output on standard error."""
 
     QUIET = "quiet"
     NORMAL = "normal"
@@ -59,7 +59,7 @@ class Display(Protocol):
 
 @dataclass(slots=True)
 class Terminal:
-    """How the running command prints.
+    """The output settings of the running command.
 
     Attributes:
         typed: Values of the options of the command line, by the keys of their settings.

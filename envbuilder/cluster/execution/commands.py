@@ -12,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import envbuilder
-from envbuilder.cluster.execution.executor import Done, Failed, Lost, Outcome, WorkItem
+from envbuilder.cluster.execution.executor import FILES, Done, Failed, Lost, Outcome, WorkItem
 from envbuilder.cluster.execution.packed_files import changed_files, read_files, unpack_files, write_files
 from envbuilder.cluster.execution.process_environment import environment_with, node_name
-from envbuilder.cluster.execution.work_directories import WorkDirectory, remove_abandoned
 from envbuilder.core.json_input import BadJson, load_object
+from envbuilder.core.work_directories import WorkDirectory, remove_abandoned
 
 _PROGRAM = "envbuilder.cluster.execution.command_process"
 _STOPPED = frozenset(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
@@ -41,7 +41,7 @@ class CommandProcess:
     def __init__(self, item: WorkItem) -> None:
         self._item = item
         remove_abandoned()
-        self._folder = WorkDirectory()
+        self._folder = WorkDirectory("command")
         try:
             self._start()
         except BaseException:
@@ -50,11 +50,10 @@ class CommandProcess:
 
     def _start(self) -> None:
         root = self._folder.path
-        environ = environment_with()
-        self._catalog = unpack_files(self._item.catalog) if self._item.catalog else {}
-        if self._catalog:
-            write_files(root / "matrices", self._catalog)
-            environ = environment_with(ENVBUILDER_MATRICES=str(root / "matrices"))
+        sent = root / "files"
+        self._files = unpack_files(self._item.files) if self._item.files else {}
+        write_files(sent, self._files)
+        environ = environment_with(**{name: text.replace(FILES, str(sent)) for name, text in self._item.variables})
         # -P: a module in the current directory must not take the place of one of ours.
         command = [sys.executable, "-P", "-m", _PROGRAM, str(os.getpid()), *self._item.arguments]
         self._began = time.monotonic()
@@ -113,12 +112,12 @@ class CommandProcess:
             return Failed(
                 name=item.name, status=status, reason=reason or f"no JSON document: {error}", node=node_name()
             )
-        after = read_files(root / "matrices") if self._catalog else {}
+        after = read_files(root / "files") if self._files else {}
         return Done(
             name=item.name,
             status=status,
             document=document,
-            files=changed_files(self._catalog, after),
+            files=changed_files(self._files, after),
             node=node_name(),
             seconds=seconds,
         )

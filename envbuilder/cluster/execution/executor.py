@@ -6,6 +6,9 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+FILES = "{files}"
+"""The directory of the files of an item, in the values of its variables."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkItem:
@@ -15,13 +18,16 @@ class WorkItem:
         name: Environment or image that it is about; unique in a call.
         arguments: Command line of envbuilder, without the program; the command prints one JSON document.
         version: Version of envbuilder that the worker needs.
-        catalog: The catalog to use, as `pack_files` returns it; empty for that of the worker.
+        files: Catalogs to use, as `pack_files` returns them; empty for those of the worker.
+        variables: Variables of the environment that the command gets in addition, sorted by name; `FILES` in a value
+            stands for the directory of the files.
     """
 
     name: str
     arguments: tuple[str, ...]
     version: str
-    catalog: bytes = b""
+    files: bytes = b""
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +38,7 @@ class Done:
         name: Name of the item.
         status: Exit status: 0, or 1 for findings.
         document: The JSON document.
-        files: Content of the files of the catalog that the command changed, by path; None if it removed the file.
+        files: Content of the sent files that the command changed or added, by path; None if it removed the file.
         node: Host name of the worker.
         seconds: Duration of the command.
         recorded: Whether an earlier call obtained it.

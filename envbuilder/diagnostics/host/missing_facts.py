@@ -102,15 +102,15 @@ def _gpus(view: MachineView) -> Iterator[MissingFact]:
 
 def _work(view: MachineView) -> Iterator[MissingFact]:
     if view.gpus and isinstance(view.facts.compute, Unseen):
-        why = "doctor looks and does not compute"
+        why = "doctor computes nothing on a GPU"
         yield MissingFact(what="whether the GPUs compute correctly", why=why, how="envbuilder validate ENV --tier gpu")
 
 
 def _host_environment(view: MachineView) -> Iterator[MissingFact]:
     environment = view.host_environment
     if environment is None:
-        why = "looked at on the host itself only, and these facts hold nothing of them"
-        how = "envbuilder doctor -o facts.json  # there"
+        why = "only `envbuilder doctor` on the host itself collects them"
+        how = "envbuilder doctor -o facts.json on that machine"
         yield MissingFact(what="container engine and sources", why=why, how=how)
         return
     for kind in environment.unnamed:

@@ -15,7 +15,7 @@ from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFa
 from envbuilder.core.http.origins import without_login
 from envbuilder.core.units import size
 from envbuilder.image.base.deb.archive import DebArchive
-from envbuilder.image.base.deb.distributions import Distribution
+from envbuilder.image.base.deb.distributions import DebDistribution
 from envbuilder.image.base.deb.fetching import (
     FailedPackage,
     deb_file,
@@ -37,7 +37,7 @@ from envbuilder.oci.tar.writing import write
 _CONNECTIONS = 16
 
 
-def no_archive(subject: str, distribution: Distribution, error: type[SourceUnreachable | UsageError]) -> NoReturn:
+def no_archive(subject: str, distribution: DebDistribution, error: type[SourceUnreachable | UsageError]) -> NoReturn:
     """Raise the error for a host without an archive of a distribution.
 
     Args:

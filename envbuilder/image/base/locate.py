@@ -18,12 +18,12 @@ from envbuilder.core.names import file_name
 from envbuilder.core.versions import Release
 from envbuilder.image.base.available_pythons import NOTE, noted
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.base.installed_pythons import InstalledPython
+from envbuilder.image.base.installed_pythons import PythonProgram
 from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebTree, TreeStore
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
-from envbuilder.lock.spec_values import Sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class PythonArchives:
 
     store: FileStore
     fetch: Callable[[Release, Path], PythonArchive]
-    installed: Callable[[Release, Release], Iterable[InstalledPython]]
+    installed: Callable[[Release, Release], Iterable[PythonProgram]]
     configured: tuple[Path, ...] = ()
 
     def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:

@@ -10,9 +10,9 @@ from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, Verificat
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo
 from envbuilder.image.container_engine import ContainerEngine, Listener
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin
-from envbuilder.lock.spec_values import Sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.errors import UsageError
+from envbuilder.oci.runtime import container_init
 from envbuilder.oci.runtime.sandbox import Task
 
 PROC, DEV, SYS, SHM = "/proc", "/dev", "/sys", "/dev/shm"  # noqa: S108  in the new root
@@ -20,7 +21,6 @@ WRITABLE = ("/tmp", "/run")  # noqa: S108  in the new root
 _OWN = (PROC, DEV, SYS, *WRITABLE)
 HOSTNAME = "envbuilder"
 _RESOLVERS, _HOSTS = "/etc/resolv.conf", "/etc/hosts"
-_LINKS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,23 +184,10 @@ def resolved(tree: Path, path: str) -> str:
     """
     if not path.startswith("/"):
         raise UsageError(f"{path!r} is not an absolute path")
-    pending, done, links = [part for part in reversed(path.split("/")) if part], list[str](), 0
-    while pending:
-        part = pending.pop()
-        if part in {".", ".."}:
-            del done[len(done) - (part == "..") :]
-            continue
-        place = tree.joinpath(*done, part)
-        if not place.is_symlink():
-            done.append(part)
-            continue
-        links += 1
-        if links > _LINKS:
-            raise UsageError(f"too many levels of symbolic links: {path}")
-        target = str(place.readlink())
-        done = [] if target.startswith("/") else done
-        pending += [one for one in reversed(target.split("/")) if one]
-    return "/" + "/".join(done)
+    try:
+        return container_init.resolved(str(tree), path)
+    except container_init.TooManyLinks as error:
+        raise UsageError(str(error)) from None
 
 
 def _holder(path: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import UsageError
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.configuration_file import parse
 from envbuilder.wiring.mirrors import configured_archives, host_mirror, registry_mirror
 from envbuilder.wiring.settings import Settings

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.load.team_catalogs import load_with_teams
 from envbuilder.catalog.teams import CatalogPlace
 from envbuilder.core.errors import UsageError
-from envbuilder.wiring.recording import records_of, refuse_teams
+from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.settings import Settings
 from tests.fakes.catalogs import DATA
 from tests.fakes.teams import OWN, team_catalog
 
 
 def loaded(folder: Path, commit: str = "") -> Catalog:
-    return load_catalog(DATA / "catalog", (CatalogPlace(folder=team_catalog(folder), commit=commit),))
+    return load_with_teams(DATA / "catalog", (CatalogPlace(folder=team_catalog(folder), commit=commit),))
 
 
 def test_the_directory_of_a_team_is_written_to_also_beside_an_installed_package(tmp_path: Path) -> None:
@@ -29,13 +29,6 @@ def test_a_commit_of_a_team_is_not_written_to(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"the catalog vision, .* is read-only") as caught:
         records_of(places_of(tmp_path, packaged=False), loaded(tmp_path / "team", "a" * 40).origin(OWN))
     assert "ENVBUILDER_CATALOGS=DIR" in caught.value.hint
-
-
-def test_workers_do_not_have_the_catalogs_of_teams(tmp_path: Path) -> None:
-    catalog = loaded(tmp_path / "team")
-    refuse_teams(catalog, [row for row in catalog.environments if row.id != OWN])
-    with pytest.raises(UsageError, match=f"catalogs of teams, which have {OWN}"):
-        refuse_teams(catalog, catalog.environments)
 
 
 def places_of(folder: Path, *, packaged: bool) -> Settings:
