@@ -47,7 +47,7 @@ CHANGES: dict[str, tuple[bool, Callable[[Pod], object]]] = {
     "fewer terms": (True, lambda pod: _terms(pod).__delitem__(slice(1, None))),
     "another image": (True, lambda pod: _replace(pod, containers=[{"image": "registry.example/a:1"}])),
     "no affinity": (False, lambda pod: pod.pop("affinity")),
-    "a term without its driver": (False, lambda pod: _terms(pod)[3]["matchExpressions"].pop()),
+    "a term without its last condition": (False, lambda pod: _terms(pod)[-1]["matchExpressions"].pop()),
     "a term that holds on every node": (False, lambda pod: _terms(pod).append({"matchFields": []})),
     "a tag": (False, lambda pod: pod["containers"][0].update(image=f"{_REPOSITORY}:latest")),
     "no tag and no digest": (False, lambda pod: pod["containers"][0].update(image=_REPOSITORY)),

@@ -34,6 +34,8 @@ HOSTILE = {
     "PYTHONUSERBASE": "/of/the/host",
 }
 _SHOW = ("/usr/bin/env", "-0")
+_CLEAN = ("--cleanenv",)
+"""What docs/images.md recommends for images that Apptainer converts."""
 _SECONDS = 900.0
 _LINES = 4
 
@@ -118,9 +120,11 @@ class Consumer:
         return next((name for name in (self.program, *self.needs) if shutil.which(name, path=places) is None), "")
 
 
-def _apptainer(source: str) -> Start:
+def _apptainer(source: str, *options: str) -> Start:
     def start(forms: Forms, command: Sequence[str]) -> str:
-        return forms.output("apptainer", "--quiet", "exec", source.format(forms.folder), *command)
+        # A look at the environment shows what the options are for.
+        used = () if command == _SHOW else options
+        return forms.output("apptainer", "--quiet", "exec", *used, source.format(forms.folder), *command)
 
     return start
 
@@ -188,8 +192,10 @@ def _runc(forms: Forms, command: Sequence[str]) -> str:
 CONSUMERS = (
     Consumer(program="apptainer", form="squashfs", start=_apptainer("{}/image.sqsh")),
     Consumer(program="apptainer", form="sif", start=_apptainer("{}/image.sif")),
-    Consumer(program="apptainer", form="layout", start=_apptainer("oci:{}/layout"), is_exact=False),
-    Consumer(program="apptainer", form="archive", start=_apptainer("oci-archive:{}/image.tar"), is_exact=False),
+    Consumer(program="apptainer", form="layout", start=_apptainer("oci:{}/layout", *_CLEAN), is_exact=False),
+    Consumer(
+        program="apptainer", form="archive", start=_apptainer("oci-archive:{}/image.tar", *_CLEAN), is_exact=False
+    ),
     Consumer(program="podman", form="layout", start=_podman("oci:{}/layout")),
     Consumer(program="podman", form="archive", start=_podman("oci-archive:{}/image.tar")),
     Consumer(program="ch-run", form="squashfs", start=_charliecloud),
@@ -205,7 +211,7 @@ def of_registry(reference: str) -> tuple[Consumer, ...]:
     """Return the programs that start an image of a registry."""
     source = f"docker://{reference}"
     return (
-        Consumer(program="apptainer", form="registry", start=_apptainer(source), is_exact=False),
+        Consumer(program="apptainer", form="registry", start=_apptainer(source, *_CLEAN), is_exact=False),
         Consumer(program="podman", form="registry", start=_podman(source)),
     )
 

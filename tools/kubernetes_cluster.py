@@ -1,28 +1,23 @@
-"""Check generated manifests with a real Kubernetes control plane, without a kubelet: validation, and scheduling.
+"""Check generated manifests with a real Kubernetes control plane, without a kubelet: validation, admission, scheduling.
 
-Needs `etcd`, and `kube-apiserver`, `kube-scheduler` and `kube-controller-manager` of Kubernetes 1.20 in a directory;
-`tools/kubernetes_binaries.sh` builds them. Everything is on loopback.
+Programs and release as in `tools/kubernetes_control_plane.py`. A definition is a file with a CustomResourceDefinition,
+such as that of JobSet; without one, a JobSet is sent as the job in it.
 
-    python -m tools.kubernetes_cluster BINARIES DIRECTORY ENVIRONMENT …
+    python -m tools.kubernetes_cluster BINARIES DIRECTORY [--definition FILE] ENVIRONMENT …
 
-Every document is sent to the API server with `dryRun=All`. Then nodes are made up, with compute capabilities and
-drivers at and beside the numbers that decide, and the job of `validate.yaml` runs on as many of them as the scheduler
-admits: these must be the nodes that the judge of compatibility accepts.
+Every document is sent to the API server with `dryRun=All`. From Kubernetes 1.30 on, the admission policy is put in
+force, and the pods and jobs of `tools/admission_cases.py` are sent. Then nodes are made up, with compute capabilities
+and drivers at and beside the numbers that decide, and the job of `validate.yaml` runs on as many of them as the
+scheduler admits: these must be the nodes that the judge of compatibility accepts.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import ssl
-import subprocess
+import argparse
+import copy
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,167 +32,86 @@ from envbuilder.catalog.node_requirements import RUNS
 from envbuilder.catalog.verdicts import Fit, Stack
 from envbuilder.cluster.image_stack import image_stack
 from envbuilder.cluster.jobs import ClusterJob
+from envbuilder.cluster.kubernetes.admission_policy import admission_policy
 from envbuilder.cluster.kubernetes.manifests import ClusterSettings, manifests
 from envbuilder.cluster.kubernetes.node_affinity import DriverLabels
 from envbuilder.core.versions import Release
 from envbuilder.wiring.cluster_jobs import JobChoices, cluster_job
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
+from tests.golden.clusters import REGISTRY
+from tools.admission_cases import cases
+from tools.kubernetes_control_plane import ApiServer, control_plane
 
 _IMAGE = "registry.example/team/tf@sha256:" + "a" * 64
-_PORT = 26443
-_TOKEN = "loopback"  # noqa: S105  of a server that lives for minutes, on loopback
-_PATHS = {
-    "ConfigMap": "api/v1/namespaces/default/configmaps",
-    "Service": "api/v1/namespaces/default/services",
-    "Pod": "api/v1/namespaces/default/pods",
-    "Node": "api/v1/nodes",
-    "Job": "apis/batch/v1/namespaces/default/jobs",
-    "DaemonSet": "apis/apps/v1/namespaces/default/daemonsets",
-    "RuntimeClass": "apis/node.k8s.io/v1/runtimeclasses",
-}
+_PODS, _NODES, _JOBS = "api/v1/namespaces/default/pods", "api/v1/nodes", "apis/batch/v1/namespaces/default/jobs"
 _SETTINGS = ClusterSettings(queue="team", pull_secret="login")  # noqa: S106  the name of a secret
-_START_SECONDS, _SCHEDULE_SECONDS = 120.0, 240.0
+_WITH_POLICIES = (1, 30)
+_SCHEDULE_SECONDS, _IN_FORCE_SECONDS = 400.0, 60.0
 _CAPABILITIES = ("3.5", "5.2", "6.1", "7.0", "7.2", "7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "12.0")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiServer:
-    """A running API server."""
-
-    address: str
-
-    def send(self, method: str, path: str, body: object = None, kind: str = "application/json") -> Any:  # noqa: ANN401
-        """Return the answer to a request."""
-        request = urllib.request.Request(  # noqa: S310  loopback
-            f"{self.address}/{path}",
-            data=None if body is None else json.dumps(body).encode(),
-            method=method,
-            headers={"Authorization": f"Bearer {_TOKEN}", "Content-Type": kind},
-        )
-        context = ssl._create_unverified_context()  # noqa: S323, SLF001  a certificate that the server made for itself
-        with urllib.request.urlopen(request, context=context, timeout=60) as answer:  # noqa: S310
-            return json.load(answer)
-
-
-@contextmanager
-def control_plane(binaries: Path, folder: Path) -> Iterator[ApiServer]:
-    """Run a control plane in an empty directory."""
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "pki").mkdir(parents=True)
-    for command in (
-        ("openssl", "genrsa", "-out", f"{folder}/pki/sa.key", "2048"),
-        ("openssl", "rsa", "-in", f"{folder}/pki/sa.key", "-pubout", "-out", f"{folder}/pki/sa.pub"),
-    ):
-        subprocess.run(command, check=True, capture_output=True)
-    (folder / "pki/tokens.csv").write_text(f"{_TOKEN},admin,1,system:masters\n", encoding="utf-8")
-    api = ApiServer(address=f"https://127.0.0.1:{_PORT}")
-    (folder / "kubeconfig").write_text(json.dumps(_kubeconfig(api.address)), encoding="utf-8")
-    etcd, peers = f"http://127.0.0.1:{_PORT + 1}", f"http://127.0.0.1:{_PORT + 2}"
-    with ExitStack() as stack:
-
-        def start(*command: str) -> None:
-            stack.enter_context(_process(command, folder / f"{Path(command[0]).name}.log"))
-
-        start("etcd", *_etcd_options(folder, etcd, peers))
-        start(f"{binaries}/kube-apiserver", f"--etcd-servers={etcd}", *_server_options(folder))
-        _wait_for(api)
-        common = (f"--kubeconfig={folder}/kubeconfig", "--bind-address=127.0.0.1", "--port=0", "--leader-elect=false")
-        certificates = f"--cert-dir={folder}/pki"
-        start(f"{binaries}/kube-scheduler", *common, certificates, f"--secure-port={_PORT + 3}")
-        controllers = ("--controllers=job,daemonset", f"--service-account-private-key-file={folder}/pki/sa.key")
-        start(f"{binaries}/kube-controller-manager", *common, certificates, *controllers, f"--secure-port={_PORT + 4}")
-        yield api
-
-
-def _etcd_options(folder: Path, etcd: str, peers: str) -> tuple[str, ...]:
-    return (
-        f"--data-dir={folder}/etcd",
-        f"--listen-client-urls={etcd}",
-        f"--advertise-client-urls={etcd}",
-        f"--listen-peer-urls={peers}",
-        f"--initial-advertise-peer-urls={peers}",
-        f"--initial-cluster=default={peers}",
-        "--unsafe-no-fsync",
-    )
-
-
-def _server_options(folder: Path) -> tuple[str, ...]:
-    return (
-        "--bind-address=127.0.0.1",
-        f"--secure-port={_PORT}",
-        f"--cert-dir={folder}/pki",
-        f"--token-auth-file={folder}/pki/tokens.csv",
-        "--service-account-issuer=https://kubernetes.default.svc",
-        f"--service-account-signing-key-file={folder}/pki/sa.key",
-        f"--service-account-key-file={folder}/pki/sa.pub",
-        "--authorization-mode=RBAC",
-        "--endpoint-reconciler-type=none",
-        "--service-cluster-ip-range=10.99.0.0/24",
-        # No kubelet and no controller of nodes runs, which would take the taint of a new node away.
-        "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
-        "--enable-admission-plugins=ExtendedResourceToleration,RuntimeClass",
-    )
-
-
-def _kubeconfig(address: str) -> dict[str, object]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": address, "insecure-skip-tls-verify": True}}],
-        "users": [{"name": "u", "user": {"token": _TOKEN}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
-
-
-@contextmanager
-def _process(command: Sequence[str], log: Path) -> Iterator[None]:
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={"PATH": os.environ["PATH"]})
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def _wait_for(api: ApiServer) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while True:
-        try:
-            api.send("GET", "apis/batch/v1")
-            api.send("GET", "api/v1/namespaces/default")
-        except (OSError, ValueError) as error:
-            if time.monotonic() > deadline:
-                raise SystemExit(f"the API server does not answer: {error}") from error
-            time.sleep(1)
-        else:
-            return
 
 
 def validate(api: ApiServer, text: str) -> Iterator[str]:
     """Yield what the API server says of each document of a manifest: `accepted`, or the fault."""
     for found in yaml.safe_load_all(text):
-        document = _as_known(found)
-        path = _PATHS.get(document["kind"])
-        if path is None:
-            yield f"{document['kind']}: unknown to this release"
-            continue
+        kind = found["kind"]
+        document = found if api.path(found) else _as_known(found)
         try:
-            api.send("POST", f"{path}?dryRun=All", document)
-        except urllib.error.HTTPError as error:
-            yield f"{document['kind']}: REFUSED {json.load(error)['message']}"
+            problem = api.create(document, dry=True)
+        except LookupError:
+            yield f"{kind}: unknown to this release"
         else:
-            yield f"{found['kind']}: accepted"
+            sent = kind if document is found else f"{kind}, as the job in it"
+            yield f"{sent}: {f'REFUSED {problem}' if problem else 'accepted'}"
 
 
 def _as_known(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a JobSet as the job in it: this server has no definition of JobSet."""
+    """Return a JobSet as the job in it, for a server without its definition."""
     if document["kind"] != "JobSet":
         return document
     job = document["spec"]["replicatedJobs"][0]["template"]
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": document["metadata"], "spec": job["spec"]}
+
+
+def admit(api: ApiServer, job: ClusterJob) -> Iterator[str]:
+    """Put the admission policy of a job in force, and yield what the API server says of each case."""
+    text = admission_policy(job, REGISTRY, DriverLabels.DRIVER, _templates()).text
+    documents = list(yaml.safe_load_all(text))
+    files = {file.path: file.text for file in manifests(job, ClusterSettings(), _templates())}
+    found = list(cases(yaml.safe_load(files["job.yaml"])))
+    for document in documents:
+        if problem := api.create(document):
+            yield f"{document['kind']}: WRONG {problem}"
+            return
+    _wait_for_policy(api, next(each for _, admitted, each in found if not admitted))
+    policy = api.send("GET", f"{api.path(documents[0])}/{documents[0]['metadata']['name']}")
+    for warning in policy.get("status", {}).get("typeChecking", {}).get("expressionWarnings", []):
+        yield f"policy: WRONG {warning['fieldRef']}: {warning['warning']}"
+    for name, admitted, each in found:
+        problem = api.create(_created(each), dry=True)
+        right = not problem if admitted else "ValidatingAdmissionPolicy" in problem
+        yield f"{name}: {'' if right else 'WRONG '}{problem or 'admitted'}"
+    for document in documents:
+        api.send("DELETE", f"{api.path(document)}/{document['metadata']['name']}")
+
+
+def _wait_for_policy(api: ApiServer, refused: dict[str, Any]) -> None:
+    """Wait until a policy is in force: the server learns of it some time after it was created."""
+    deadline = time.monotonic() + _IN_FORCE_SECONDS
+    while not api.create(_created(refused), dry=True):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(1)
+
+
+def _created(found: dict[str, Any]) -> dict[str, Any]:
+    """Return an object of a case with what the API server requires of every object."""
+    document = copy.deepcopy(found)
+    document.setdefault("metadata", {"name": "case"})
+    for kind in ("containers", "initContainers"):
+        for number, container in enumerate(document["spec"].get(kind, ())):
+            container.setdefault("name", f"{kind.lower()}-{number}")
+    return document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,29 +173,30 @@ def schedule(api: ApiServer, nodes: Sequence[LabelledNode], job: ClusterJob) -> 
     room = {"cpu": "64", "memory": "512Gi", "pods": "20", "nvidia.com/gpu": "8"}
     for node in nodes:
         document = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "labels": node.labels}}
-        api.send("POST", _PATHS["Node"], document)
+        api.send("POST", _NODES, document)
         status = {"capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
         kind = "application/merge-patch+json"
-        api.send("PATCH", f"{_PATHS['Node']}/{node.name}/status", {"status": status}, kind)
+        api.send("PATCH", f"{_NODES}/{node.name}/status", {"status": status}, kind)
     wide = replace(job, workers=len(nodes))
     files = {file.path: file.text for file in manifests(wide, ClusterSettings(), _templates())}
-    api.send("POST", _PATHS["Job"], yaml.safe_load(files["validate.yaml"]))
+    *_, document = yaml.safe_load_all(files["validate.yaml"])
+    api.send("POST", _JOBS, document)
     admitted: set[str] = set()
     deadline, quiet = time.monotonic() + _SCHEDULE_SECONDS, 0
     while quiet < 5 and time.monotonic() < deadline:  # five looks in a row without a change
         time.sleep(3)
-        pods = api.send("GET", _PATHS["Pod"])["items"]
+        pods = api.send("GET", _PODS)["items"]
         judged = [pod for pod in pods if pod["spec"].get("nodeName") or pod["status"].get("conditions")]
         found = {pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")}
         quiet = quiet + 1 if found == admitted and len(judged) == len(nodes) else 0
         admitted = found
     if quiet < 5:
         raise SystemExit(f"the scheduler has not looked at all {len(nodes)} pods after {_SCHEDULE_SECONDS:.0f} s")
-    api.send("DELETE", f"{_PATHS['Job']}/{job.name}-validate?propagationPolicy=Background")
-    for pod in api.send("GET", _PATHS["Pod"])["items"]:
-        api.send("DELETE", f"{_PATHS['Pod']}/{pod['metadata']['name']}?gracePeriodSeconds=0")
+    api.send("DELETE", f"{_JOBS}/{job.name}-validate?propagationPolicy=Background")
+    for pod in api.send("GET", _PODS)["items"]:
+        api.send("DELETE", f"{_PODS}/{pod['metadata']['name']}?gracePeriodSeconds=0")
     for node in nodes:
-        api.send("DELETE", f"{_PATHS['Node']}/{node.name}")
+        api.send("DELETE", f"{_NODES}/{node.name}")
     return admitted
 
 
@@ -290,32 +205,60 @@ def _templates() -> Path:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print what the control plane says; return 1 if a document is refused or other nodes are admitted."""
-    binaries, folder, *names = arguments
+    """Print what the control plane says; return 1 if that is wrong."""
+    parser = argparse.ArgumentParser(prog="tools.kubernetes_cluster", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("binaries", type=Path)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--definition", type=Path, action="append", default=[])
+    parser.add_argument("environments", nargs="+")
+    given = parser.parse_args(arguments)
     here = settings()
     session = Session(here, load_catalog(here.matrices), lambda _: None)
     wrong = 0
-    with control_plane(Path(binaries).resolve(), Path(folder).resolve()) as api:
-        api.send("POST", _PATHS["RuntimeClass"], {"metadata": {"name": "nvidia"}, "handler": "nvidia"})
-        for name in names:
-            job = cluster_job(session, name, _IMAGE, JobChoices())
-            for workers in (1, 2):
-                job = replace(job, workers=workers)
-                for file in manifests(job, _SETTINGS, _templates()):
-                    for answer in validate(api, file.text):
-                        wrong += "REFUSED" in answer
-                        print(f"{name} ({workers}): {file.path}: {answer}")
-            nodes = made_nodes(job)
-            started = time.monotonic()
-            admitted = schedule(api, nodes, job)
-            stack = _stack(session.catalog, job)
-            accepted = {node.name for node in nodes if node.is_accepted(session.catalog, stack)}
-            wrong += admitted != accepted
-            print(
-                f"{name}: {len(nodes)} nodes, {len(accepted)} accepted by the judge, {len(admitted)} admitted by the"
-                f" scheduler, {len(admitted ^ accepted)} different ({time.monotonic() - started:.0f} s)"
-            )
+    with control_plane(given.binaries.resolve(), given.directory.resolve()) as api:
+        print(f"Kubernetes {'.'.join(map(str, api.release))}")
+        _prepare(api, given.definition)
+        for name in given.environments:
+            for line in _checked(api, session, name):
+                wrong += any(each in line for each in ("REFUSED", "WRONG"))
+                print(line, flush=True)
     return int(wrong > 0)
+
+
+def _prepare(api: ApiServer, definitions: Sequence[Path]) -> None:
+    """Create what a cluster with GPUs has: a runtime class, and definitions of resources."""
+    runtime = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}}
+    problems = [api.create(runtime | {"handler": "nvidia"})]
+    for definition in definitions:
+        for document in yaml.safe_load_all(definition.read_text(encoding="utf-8")):
+            problems.append(api.create(document))
+            known = {"apiVersion": f"{document['spec']['group']}/{document['spec']['versions'][0]['name']}"}
+            while api.path(known | {"kind": document["spec"]["names"]["kind"]}) is None:
+                time.sleep(0.5)
+    if any(problems):
+        raise SystemExit("; ".join(filter(None, problems)))
+
+
+def _checked(api: ApiServer, session: Session, name: str) -> Iterator[str]:
+    job = cluster_job(session, name, _IMAGE, JobChoices())
+    for workers in (1, 2):
+        job = replace(job, workers=workers)
+        for file in manifests(job, _SETTINGS, _templates()):
+            for answer in validate(api, file.text):
+                yield f"{name} ({workers}): {file.path}: {answer}"
+    if api.release >= _WITH_POLICIES:
+        for line in admit(api, replace(job, workers=1, image=REGISTRY)):
+            yield f"{name}: policy: {line}"
+    nodes = made_nodes(job)
+    started = time.monotonic()
+    admitted = schedule(api, nodes, job)
+    stack = _stack(session.catalog, job)
+    accepted = {node.name for node in nodes if node.is_accepted(session.catalog, stack)}
+    yield (
+        f"{name}: {'' if admitted == accepted else 'WRONG '}{len(nodes)} nodes, {len(accepted)} accepted by the judge,"
+        f" {len(admitted)} admitted by the scheduler, {len(admitted ^ accepted)} different"
+        f" ({time.monotonic() - started:.0f} s)"
+    )
 
 
 def _stack(catalog: Catalog, job: ClusterJob) -> Stack:

@@ -173,7 +173,8 @@ def kubernetes_command(  # noqa: PLR0913  one parameter for each option
     here, job = _job(target, image, choices)
     _registry_image(job)
     found = manifests(job, settings, here.templates)
-    _write(job, found, output, force=force, as_json=as_json, next_step=f"kubectl apply -k {output}")
+    checks = f"kubectl apply -f {output}/node-check.yaml -f {output}/validate.yaml"
+    _write(job, found, output, force=force, as_json=as_json, next_step=checks)
 
 
 @command.command("apptainer")

@@ -95,6 +95,8 @@ def command(ctx: click.Context, shell: str) -> None:
     bash: add to ~/.bashrc:     eval "$(envbuilder completion bash)"
     zsh:  add to ~/.zshrc:      eval "$(envbuilder completion zsh)"
     fish: envbuilder completion fish > ~/.config/fish/completions/envbuilder.fish
+
+    The line of zsh belongs below `autoload -Uz compinit && compinit`.
     """  # noqa: D301  click wants the control character itself: it keeps the lines apart
     found = get_completion_class(shell)
     if found is not None:

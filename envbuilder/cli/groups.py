@@ -6,12 +6,15 @@ import importlib
 import sys
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from envbuilder.cli.global_options import with_global_options
 from envbuilder.core.errors import EnvbuilderError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
 """Module and summary of each command by its name, by the title of its section."""
@@ -70,6 +73,15 @@ class LazyGroup(click.Group):
         for title, commands in self._sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(widest), summary) for name, (_, summary) in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return commands with their summaries, and options, without importing a command."""
+        # Imported for completions only.
+        from click.shell_completion import CompletionItem  # noqa: PLC0415
+
+        summaries = {name: each for commands in self._sections.values() for name, (_, each) in commands.items()}
+        found = [CompletionItem(name, help=each) for name, each in summaries.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

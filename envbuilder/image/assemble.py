@@ -117,9 +117,11 @@ def assemble(  # noqa: PLR0913  three are options
             fetching.pull(each, layer_format)
         archives = [pin for each in drafts for pin in each.archives(context.store)]
         packages = [pin for each in drafts for pin in each.missing(context.store)]
+        for each in drafts:
+            # First: the interpreter in it compiles what is fetched.
+            fetching.order_base(each)
         fetching.order(packages, context.archives.missing(archives), drafts)
         for each, target in zip(drafts, targets, strict=True):
-            fetching.order_base(each)
             making.order(each, layer_format)
             making.order_sends(each, layer_format, target)
         making.settle()

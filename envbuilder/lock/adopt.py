@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,8 @@ _TOPICS = {
     Topic.CUDNN: ClueKind.CUDNN,
 }
 """What may be given up so that an environment fits, and the clue that asked for it."""
+
+_WORDS = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -365,8 +368,9 @@ class Trials:
 def resolvable(spec: Spec, trials: Trials) -> tuple[Spec, tuple[PackageChange, ...]]:
     """Return a spec whose packages can be resolved together, and what had to be changed for it.
 
-    All packages are tried at once, and groups of them are halved until those that do not fit are found. Such a package
-    is built from source if that helps, else it may have any version, else it is left out.
+    All packages are tried at once. A group that does not fit is divided into the packages that the resolver names and
+    the others, or halved, until those that do not fit are found. Such a package is built from source if that helps,
+    else it may have any version, else it is left out.
 
     Args:
         spec: The spec.
@@ -382,15 +386,24 @@ def resolvable(spec: Spec, trials: Trials) -> tuple[Spec, tuple[PackageChange, .
         if problem is None:
             accepted = whole
         elif len(group) > 1:
-            half = len(group) // 2
-            add(group[:half])
-            add(group[half:])
+            for part in _parted(group, problem):
+                add(part)
         else:
             accepted, change = _changed(accepted, group[0], problem, trials)
             changes.append(change)
 
     add(spec.packages)
     return accepted, tuple(changes)
+
+
+def _parted(group: tuple[str, ...], problem: ResolutionFailed) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return two parts of a group: those that the resolver does not name first, or halves if it names all or none."""
+    words = {word.rstrip(".-_") for word in _WORDS.findall(problem.message.lower())}
+    named = tuple(package for package in group if requirement_name(package) in words)
+    if named and len(named) < len(group):
+        return tuple(package for package in group if package not in named), named
+    half = len(group) // 2
+    return group[:half], group[half:]
 
 
 def _changed(accepted: Spec, package: str, problem: ResolutionFailed, trials: Trials) -> tuple[Spec, PackageChange]:

@@ -14,7 +14,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.base.available_pythons import is_of_system, needed_glibc, packed_pythons, python_programs
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.tree_descriptions import TreeDescription, current
-from envbuilder.image.docker.context import image_names
+from envbuilder.image.docker.endpoint import image_names
 from envbuilder.lock.ingredient_sources import NO_SOURCES, Sources
 from envbuilder.lock.publisher_places import is_address, place_of
 from envbuilder.oci.store import Store

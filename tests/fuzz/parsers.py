@@ -65,7 +65,7 @@ from envbuilder.image.base.deb.release import parse_release
 from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.docker.buildkit_trace import TraceReader
 from envbuilder.image.docker.classic_stream import ClassicReader
-from envbuilder.image.docker.context import endpoint
+from envbuilder.image.docker.endpoint import endpoint
 from envbuilder.image.docker.protobuf_wire import MalformedMessage
 from envbuilder.image.layer_contents import config_of
 from envbuilder.image.layers.wheel_file import open_wheel
@@ -76,7 +76,6 @@ from envbuilder.lock.index.uv_index import _files
 from envbuilder.lock.lockfile import load
 from envbuilder.lock.prioritized_files import dump_prioritized, load_prioritized
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
-from envbuilder.lock.spec import read_spec
 from envbuilder.oci.documents import descriptor
 from envbuilder.oci.layout.layer_compression import unpacked
 from envbuilder.oci.layout.layer_tar import LayerTar
@@ -86,6 +85,7 @@ from envbuilder.oci.registry.credentials import RegistryLogins
 from envbuilder.oci.registry.failures import said
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
+from tests.fakes.specs import read_spec
 from tests.fakes.vendor_archives import pin_of
 from tests.fuzz import seeds
 

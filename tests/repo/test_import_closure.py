@@ -69,6 +69,15 @@ def test_an_import_inside_of_a_function_counts() -> None:
     assert "envbuilder.image.docker.engine" in closure("envbuilder.cli.doctor")
 
 
+def test_no_imports_go_in_a_circle() -> None:
+    left = {
+        module: {name for name in imported(module) if not f"{module}.".startswith(f"{name}.")} for module in MODULES
+    }
+    while free := {module for module, names in left.items() if not names & left.keys()}:
+        left = {module: names for module, names in left.items() if module not in free}
+    assert not left
+
+
 @pytest.mark.parametrize(
     ("module", "most"),
     [

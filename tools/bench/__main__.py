@@ -1,11 +1,14 @@
-"""`make bench [BENCH=ENV|catalog|validate|logs|share|fleet]`: builds: cold, unchanged, a package added; against others.
+"""`make bench [BENCH=ENV|catalog|validate|logs|share|fleet|fan-out]`: builds, compared with others.
+
+Cold, unchanged, and with a package added, against:
 
 (a) a Dockerfile with plain `pip install` of the same versions in the classic builder, on the same base;
 (b) `uv pip install` of the same lock outside any container, with an empty cache.
 
 `catalog` measures only the loading of the catalog and the audit of a wheel, `validate` only what validating costs,
 `logs` only how fast logs are read, `share` only what a registry with layers saves, `fleet` only how long a thousand
-nodes are judged.
+nodes are judged, `fan-out` only how much faster several workers prove environments. `python -m tools.bench share
+[ENV [DIR]]` keeps the blobs of the registries below another directory, such as `/dev/shm`.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from envbuilder.lock.lockfile import load
 from tests.contract import registry
 from tools.bench.assembling import measure_assembling
 from tools.bench.catalog import measure_catalog
+from tools.bench.fan_out import measure_fan_out
 from tools.bench.fleet import measure_fleet
 from tools.bench.logs import measure_logs
 from tools.bench.measuring import Figures, run
@@ -53,7 +57,10 @@ def main() -> None:
         measure_logs(figures, work)
         return
     if environment == "share":
-        measure_sharing(figures, work, *sys.argv[2:3])
+        measure_sharing(figures, work, *sys.argv[2:4])
+        return
+    if environment == "fan-out":
+        measure_fan_out(figures, work, *sys.argv[2:3])
         return
     if environment == "fleet":
         measure_fleet(figures, work)

@@ -146,12 +146,3 @@ DOCUMENTS: Final[Mapping[str, Document]] = dict(
     )
 )
 """Documents of files by kind, and of `--json` by the words of the command; a group stands for all its commands."""
-
-
-def document_of(command: str) -> Document | None:
-    """Return the document that a command prints with `--json`; None if it prints none.
-
-    Args:
-        command: The words of the command, such as `cache list`.
-    """
-    return DOCUMENTS.get(command) or DOCUMENTS.get(command.partition(" ")[0])

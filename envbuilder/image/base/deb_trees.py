@@ -52,6 +52,9 @@ def no_archive(subject: str, distribution: DebDistribution, error: type[SourceUn
     )
 
 
+_MOST_NAMED = 8
+
+
 @dataclass(frozen=True, kw_only=True)
 class DebTrees:
     """Trees of .deb packages, kept in a store.
@@ -217,9 +220,10 @@ class DebTrees:
 
     def _warn(self, unconfigured: Sequence[str]) -> None:
         if unconfigured:
-            self.progress(
-                f"unpacked without running the scripts of {len(unconfigured)} packages: {', '.join(unconfigured)}"
-            )
+            count = "1 package" if len(unconfigured) == 1 else f"{len(unconfigured)} packages"
+            named = ", ".join(unconfigured[:_MOST_NAMED])
+            more = f" and {len(unconfigured) - _MOST_NAMED} more" if len(unconfigured) > _MOST_NAMED else ""
+            self.progress(f"unpacked without running the scripts of {count}: {named}{more}")
 
     def _files(self, pins: Sequence[OsPackagePin]) -> list[tuple[OsPackagePin, Path]]:
         return [(pin, self.store.verified(f"sha256:{pin.sha256}")) for pin in pins]

@@ -22,7 +22,7 @@ from envbuilder.core.json_fields import Record, number
 from envbuilder.core.references import ImageRef
 from envbuilder.image.docker.client import TIMEOUT_SECONDS, DockerClient, StandardStreams
 from envbuilder.image.docker.container_spec import ContainerSpec
-from envbuilder.image.docker.context import Endpoint, endpoint
+from envbuilder.image.docker.endpoint import Endpoint, endpoint
 from envbuilder.image.docker.errors import Refusal, refused, translated
 from envbuilder.oci.runtime.command import PublishedPort
 

@@ -14,7 +14,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.build import build
-from envbuilder.image.docker.context import endpoint
+from envbuilder.image.docker.endpoint import endpoint
 from envbuilder.image.docker.images import engine_info, image_info
 from envbuilder.image.docker.keeping import DockerKeeping
 from envbuilder.image.docker.loading import load_image

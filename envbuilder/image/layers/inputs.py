@@ -45,7 +45,7 @@ class BaseContent(Protocol):
         ...
 
     def provide(self) -> None:
-        """Fetch the layers that are blobs."""
+        """Fetch the layers that are blobs, or the tree; other methods do it where it was not done."""
         ...
 
     def tar(self) -> Path:

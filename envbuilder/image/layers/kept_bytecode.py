@@ -75,9 +75,12 @@ class KeptBytecode:
         there = [each for pin, kept in known.items() for each in kept.bytecode if owner[source_of(each.path)] == pin]
         given = [each for pin, files in opened.items() for each in files if owner.get(each.path) == pin]
         with compile_all(given) as compiled:
+            made: dict[PackagePin, list[Entry]] = {pin: [] for pin in opened}
+            for each in compiled:
+                made[owner[source_of(each.path)]].append(each)
             for pin, files in opened.items() if is_kept else ():
                 if all(owner[each.path] == pin for each in files if is_source(each)):
-                    self._keep(pin, _sources(files), [each for each in compiled if owner[source_of(each.path)] == pin])
+                    self._keep(pin, _sources(files), made[pin])
             yield [*there, *compiled]
 
     def _find(self, pin: PackagePin) -> _Kept | None:

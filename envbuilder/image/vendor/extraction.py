@@ -11,7 +11,7 @@ from envbuilder.catalog.archives import ArchivePin
 from envbuilder.core import units
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.vendor.contents import Content, members
+from envbuilder.image.vendor.archive_members import Content, members
 from envbuilder.image.vendor.records import TakenFile
 from envbuilder.image.vendor.survey import ArchiveSurvey, survey
 from envbuilder.oci.store import Store

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from envbuilder.core.archives.member_names import BadArchive
-from envbuilder.image.vendor.contents import ArchiveEntry
+from envbuilder.image.vendor.archive_members import ArchiveEntry
 
 _MOST_LINKS = 40
 """Maximum number of symbolic links that Linux follows in a path (path_resolution(7))."""

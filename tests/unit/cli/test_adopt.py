@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 
-from envbuilder.lock.spec import read_spec
 from envbuilder.lock.targets import load_spec
 from tests.fakes.catalogs import real_catalog
+from tests.fakes.specs import read_spec
 from tests.unit.cli.running import CommandLine
 
 

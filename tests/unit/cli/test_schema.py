@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from envbuilder.cli.documents.schemas import DOCUMENTS, document_of
+from envbuilder.cli.documents.schemas import DOCUMENTS
 from envbuilder.lock.prioritized_files import dump_prioritized
 from tests.command_tree import commands
 from tests.fakes.catalogs import ROOT
@@ -28,7 +28,7 @@ FACTS = sorted((ROOT / "tests" / "cases" / "facts").glob("*.json"))
 
 @pytest.mark.parametrize("name", WITH_JSON)
 def test_a_command_with_json_has_a_schema(name: str) -> None:
-    assert document_of(name)
+    assert name in DOCUMENTS or name.partition(" ")[0] in DOCUMENTS
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

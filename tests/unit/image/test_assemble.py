@@ -7,7 +7,8 @@ import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,8 @@ import pytest
 from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.core.errors import SourceUnreachable, ToolFailed, VerificationFailed
 from envbuilder.image.assemble import Assembled, Assembly, assemble
+from envbuilder.image.base.tree_content import TreeContent
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.builds import BuildEvent, StepFinished
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.plan.layers import WORTH_COMPILING
@@ -374,6 +377,25 @@ def test_digests_of_a_changed_lock_need_only_what_changed(world: World) -> None:
     image = one(replace(changed, image=replace(pinned(before), format=LayerFormat.TAR)), world.ports("here"))
     assert image.made == {"own", "image"}
     assert world.fetched == ["attrs-1.0-py3-none-any.whl"]
+
+
+def test_layers_of_wheels_are_made_while_the_base_is_fetched(world: World) -> None:
+    wheel_made = threading.Event()
+
+    class SlowBases:
+        def open(self, _lock: Lock, _fetch_tree: Callable[[], None]) -> TreeContent:
+            return TreeContent(self.find_tree)
+
+        def find_tree(self) -> DebTree:
+            assert wheel_made.wait(60)
+            return world.tree()
+
+    def listen(event: BuildEvent) -> None:
+        if isinstance(event, StepFinished) and event.step == "tensorflow-gpu 2.4.4":
+            wheel_made.set()
+
+    ports = replace(world.ports("here", jobs=1), bases=SlowBases())
+    assemble([world.lock()], LayerFormat.GZIP_SPLICED, ports, listen)
 
 
 def test_steps_and_bytes_are_told(world: World) -> None:

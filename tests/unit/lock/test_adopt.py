@@ -67,8 +67,17 @@ def test_a_package_that_is_nowhere_is_left_out() -> None:
     assert (found.packages, change.after) == (("a",), "")
 
 
+def test_many_bad_packages_that_the_resolver_names_need_few_resolutions_each() -> None:
+    bad = [f"p{number}==1" for number in range(0, 40, 5)]
+    index = Index(*bad)
+    found, changes = tried(spec(*(f"p{number}==1" for number in range(40))), index)
+    assert len(found.packages) == 40
+    assert sorted(change.before for change in changes) == sorted(bad)
+    assert index.asked <= 4 * len(bad)
+
+
 def test_sources_that_take_too_long_are_left_out_and_no_others_are_tried_afterwards() -> None:
-    index = Index(source_only=("b", "c"), slow=("b",))
+    index = Index(source_only=("b", "c"), slow=("c",))
     found, changes = tried(spec("a", "b==1", "c==1"), index)
     assert found == spec("a")
     assert [change.after for change in changes] == ["", ""]
