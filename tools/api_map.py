@@ -22,7 +22,7 @@ from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.lock.index.index import Index, IndexFile
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings, settings
 from envbuilder.wiring.shipped_packages import closures

@@ -45,12 +45,13 @@ def coverage_page(catalog: Catalog) -> str:
     lines = [
         "# GPU support",
         "",
-        "Written by `make matrices` from `matrices/`; do not edit. `envbuilder list --gpus` prints the same,",
-        "`envbuilder list ENV --gpus` one environment in full, and `--json` both for programs.",
+        "The GPUs that each GPU environment supports. `envbuilder list --gpus` prints the same table,",
+        "`envbuilder list ENV --gpus` one environment in full; both have `--json`.",
         "",
         BASIS,
+        "This page is written by `make matrices` from `matrices/`; do not edit it.",
         "",
-        *(f"- `{sign}` {meaning}" for sign, meaning in LEGEND),
+        *(f"- `{sign}`: {meaning}" for sign, meaning in LEGEND),
         "",
         *_first_bases(catalog, rows, notes),
         *_other_bases(catalog, rows, notes),
@@ -109,8 +110,8 @@ def _drivers(catalog: Catalog, rows: Sequence[Environment]) -> Iterator[str]:
         return
     yield "## Drivers"
     yield ""
-    yield "Where GPUs of these compute capabilities have their kernels compiled, the driver must be newer than the"
-    yield "libraries ask for:"
+    yield "For GPUs of these compute capabilities, the driver compiles kernels, and must be newer than the libraries"
+    yield "require:"
     yield ""
     yield _line(["Environment", "Compute capability: oldest driver"])
     yield _line(["---", "---"])

@@ -81,7 +81,8 @@ def _run_all(link: str, picture: Path) -> bool:
         try:
             page.goto(link, timeout=120_000)
             page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=120_000)
-            page.wait_for_selector("text=Python 3", timeout=120_000)
+            # The status bar; JupyterLab 2 ignores a request to run cells before its kernel answers.
+            page.wait_for_selector("text=/Python 3.*Idle/", timeout=120_000)
             page.locator("text='Run' >> visible=true").first.click()
             page.locator("text='Run All Cells' >> visible=true").first.click()
             page.wait_for_selector(f"text={_TRAINED}", timeout=_SECONDS_TO_TRAIN * 1000)

@@ -18,11 +18,11 @@ from envbuilder.catalog.environments import BaseChoice, Environment, PythonProvi
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.lock.create import Measure, with_sizes
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, resolve_profiles
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from envbuilder.wiring.shipped_packages import closures

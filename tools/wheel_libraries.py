@@ -27,7 +27,7 @@ from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.curation.wheel_audit.code.binary import Binary
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.index import Index, IndexFile
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from envbuilder.wiring.sources import downloads, package_index

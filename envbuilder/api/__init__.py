@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from envbuilder.diagnostics.logs.diagnosis import Cause, Diagnosis
     from envbuilder.image.builder import BuildOptions, BuiltImage, Engine
     from envbuilder.image.builds import BuildEvent
+    from envbuilder.lock.ingredient_sources import Sources
     from envbuilder.lock.lock import Lock, PackagePin
-    from envbuilder.lock.spec_values import Sources, Spec
+    from envbuilder.lock.spec_values import Spec
 
 _MODULES: Final = {
     "envbuilder.api.advice": ("advise", "catalog", "diagnose"),
@@ -41,7 +42,8 @@ _MODULES: Final = {
     "envbuilder.image.builder": ("BuildOptions", "BuiltImage", "Engine"),
     "envbuilder.image.builds": ("BuildEvent",),
     "envbuilder.lock.lock": ("Lock", "PackagePin"),
-    "envbuilder.lock.spec_values": ("Sources", "Spec"),
+    "envbuilder.lock.ingredient_sources": ("Sources",),
+    "envbuilder.lock.spec_values": ("Spec",),
 }
 _PLACES: Final = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -15,7 +15,7 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.core.files import open_regular
 from envbuilder.diagnostics.logs import diagnosis
-from envbuilder.diagnostics.logs.context import context_of, environment_of_lock
+from envbuilder.diagnostics.logs.context_sources import context_of, environment_of_lock
 from envbuilder.diagnostics.logs.signatures import load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.lock.lock import Lock

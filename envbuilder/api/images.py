@@ -17,10 +17,11 @@ from envbuilder.image.builder import BuildOptions, BuiltImage, Engine
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.lock_files import keep_own_files
 from envbuilder.lock import lockfile
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.obtain import refuse_unpinned
 from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.image_requests import Selection, checked, requests_for

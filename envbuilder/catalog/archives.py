@@ -83,7 +83,7 @@ class ArchivePin:
 
     @property
     def inner_problem(self) -> str:
-        """What is wrong with `inner`, in words; empty if it fits the format."""
+        """Problem of `inner`, in words; empty if it fits the format."""
         fits = bool(self.inner) == (self.format is ArchiveFormat.MAKESELF_NESTED)
         return "" if fits else "must be given for a nested run file, and only for one"
 
@@ -107,7 +107,7 @@ class VendorArchive(ArchivePin):
 
     @property
     def is_unconfirmed(self) -> bool:
-        """True if the sha256 has one source only, and nobody opened the archive to measure its libraries."""
+        """True if the sha256 has one source only, and the archive was never opened to measure its libraries."""
         return self.agreeing == 1 and not all(library.sha256 for library in self.libraries)
 
     def pin(self, sonames: Iterable[str]) -> ArchivePin:

@@ -250,7 +250,7 @@ def _withdrawn(system: BaseSystem, mirror: str) -> _Obstacle:
 
 
 def _archive_obstacles(archives: tuple[VendorArchive, ...], inventory: Inventory) -> Iterator[_Obstacle]:
-    """Yield what stands between a build and the libraries in archives; those on a package index count as available."""
+    """Yield the obstacles to using libraries in archives; those on a package index count as available."""
     licensed = [archive.id for archive in archives if archive.publisher in inventory.unaccepted]
     missing = [
         each for each in archives if each.format is not ArchiveFormat.WHEEL and each.id not in inventory.archives

@@ -50,7 +50,7 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class ClaimComparison:
     """One field of a row with its measured value.
 
     Attributes:
@@ -86,12 +86,12 @@ def _cuda_claims(need: CudaNeed) -> CudaClaims:
     )
 
 
-def compare(claimed: Claims, measured: Claims) -> tuple[Comparison, ...]:
+def compare(claimed: Claims, measured: Claims) -> tuple[ClaimComparison, ...]:
     """Return the comparison of every field, in the order of a row's file."""
     return tuple(_compared(claimed, measured))
 
 
-def _compared(claimed: Claims, measured: Claims) -> Iterator[Comparison]:
+def _compared(claimed: Claims, measured: Claims) -> Iterator[ClaimComparison]:
     yield _field("tensorflow.glibc", claimed.glibc.text, measured.glibc.text)
     yield _field("tensorflow.glibcxx", claimed.glibcxx.text, measured.glibcxx.text)
     avx = _NOT_MEASURED if measured.needs_avx is None else _yes(measured.needs_avx)
@@ -102,7 +102,7 @@ def _compared(claimed: Claims, measured: Claims) -> Iterator[Comparison]:
     yield from _compared_cuda(claimed.cuda, measured.cuda)
 
 
-def _compared_cuda(claimed: CudaClaims, measured: CudaClaims) -> Iterator[Comparison]:
+def _compared_cuda(claimed: CudaClaims, measured: CudaClaims) -> Iterator[ClaimComparison]:
     yield _field("cuda.compiled", _release(claimed.compiled), _release(measured.compiled))
     yield _field("cuda.linkage", claimed.linkage, measured.linkage)
     yield _field("cuda.sonames", " ".join(claimed.sonames) or _NONE, " ".join(measured.sonames) or _NOT_MEASURED)
@@ -117,7 +117,9 @@ def _compared_cuda(claimed: CudaClaims, measured: CudaClaims) -> Iterator[Compar
         yield from _compared_family(name, _family(claimed, name), _family(measured, name))
 
 
-def _compared_family(name: str, claimed: KernelFamily | None, measured: KernelFamily | None) -> Iterator[Comparison]:
+def _compared_family(
+    name: str, claimed: KernelFamily | None, measured: KernelFamily | None
+) -> Iterator[ClaimComparison]:
     for part in ("machine", "ptx"):
         yield _field(f"cuda.code.{name}.{part}", _codes(claimed, part), _codes(measured, part))
     if measured is None or measured.isa is not None:
@@ -125,17 +127,17 @@ def _compared_family(name: str, claimed: KernelFamily | None, measured: KernelFa
         yield _field(f"cuda.code.{name}.forward", _forward(claimed), _forward(measured))
 
 
-def _cudnn(claimed: CudnnNeed | None, measured: CudnnNeed | None) -> Comparison:
+def _cudnn(claimed: CudnnNeed | None, measured: CudnnNeed | None) -> ClaimComparison:
     """Compare cuDNN; a wheel that records major and minor only agrees with a longer claim that begins so."""
     said = claimed.compiled.text if claimed else _NONE
     seen = measured.compiled.text if measured else _NOT_MEASURED
     agrees = seen in {_NOT_MEASURED, said} or said.startswith(f"{seen}.")
-    return Comparison(field="cuda.cudnn.compiled", claimed=said, measured=seen, agrees=agrees)
+    return ClaimComparison(field="cuda.cudnn.compiled", claimed=said, measured=seen, agrees=agrees)
 
 
-def _field(field: str, claimed: str, measured: str) -> Comparison:
+def _field(field: str, claimed: str, measured: str) -> ClaimComparison:
     agrees = measured in {claimed, _NOT_MEASURED}
-    return Comparison(field=field, claimed=claimed, measured=measured, agrees=agrees)
+    return ClaimComparison(field=field, claimed=claimed, measured=measured, agrees=agrees)
 
 
 def _family(cuda: CudaClaims, name: str) -> KernelFamily | None:

@@ -141,7 +141,7 @@ def _gpus(facts: CudaFacts, stack: Stack, host: Host) -> tuple[GpuCompatibility,
 
 def _gpu(facts: CudaFacts, stack: Stack, host: Host, gpu: HostGpu, capability: Release | None) -> GpuCompatibility:
     if stack.need is None or stack.cuda is None or stack.cudnn is None or capability is None:
-        text = f"what kind of GPU {gpu.name or 'a GPU'}{on(host)} is, is not known"
+        text = f"the compute capability of {gpu.name or 'a GPU'}{on(host)} is not known"
         unknown = Reason(aspect=Aspect.GPU, rule=Rule.GPU_NOT_KNOWN, fit=Fit.UNKNOWN, text=text)
         need = _need(facts, stack, ())
         rest = tuple(driver_reasons(facts, stack, host, need, None)) if need else ()
@@ -187,7 +187,7 @@ def _need(facts: CudaFacts, stack: Stack, kinds: tuple[GpuCompatibility, ...]) -
 
 
 def _bare(stack: Stack, host: Host) -> str:
-    """Return why the wheels do not run on the host itself; an image contains its own C library."""
+    """Return the reason why the wheels do not run on the host itself; an image contains its own C library."""
     if host.glibc is None or host.glibc >= stack.wheel.glibc:
         return ""
     return f"needs glibc {stack.wheel.glibc}, this host has {host.glibc}"

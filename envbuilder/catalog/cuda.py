@@ -127,7 +127,7 @@ class GpuCode:
 
 
 class Linkage(StrEnum):
-    """How a wheel finds its CUDA libraries.
+    """The way in which a wheel finds its CUDA libraries.
 
     `needed`: they are ELF dependencies, and `import tensorflow` fails without them. `dlopen`: TensorFlow opens them
     later.

@@ -1,4 +1,4 @@
-"""Environments of the catalog, their bases and evidence, and the profiles that specs add to them."""
+"""Environments of the catalog, their bases and evidence."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from envbuilder.catalog.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
 from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.keras import KerasFacts
+from envbuilder.catalog.profiles import Profile
 from envbuilder.catalog.sources import Advisory, SourceList
 from envbuilder.catalog.teams import TeamCatalog
 from envbuilder.core.field_rules import At, Named, NotEmpty, Omitted, Parsed, Sorted, When
@@ -21,12 +22,9 @@ from envbuilder.core.field_types import (
     DistributionName,
     OptionalDigest,
     OsPackage,
-    RowId,
     Sha256,
     TaggedImage,
-    VersionRange,
     WheelVersion,
-    within,
 )
 from envbuilder.core.names import requirement
 from envbuilder.core.references import normalized
@@ -322,6 +320,13 @@ class Environment:
         """Strongest evidence."""
         return max((entry.grade for entry in self.evidence), key=lambda grade: grade.rank, default=Grade.DOCUMENTED)
 
+    def with_python(self, choice: BaseChoice, python: Release) -> BaseChoice:
+        """Return a base with another interpreter, for which other packages may have no wheel."""
+        if python == choice.python:
+            return choice
+        sources = {name for other in self.bases if other.python == python for name in other.source_builds}
+        return replace(choice, python=python, source_builds=tuple(sorted(sources)))
+
     def release(self, version: Version) -> Environment | None:
         """Return the same row with another patch release; None if the row does not list it.
 
@@ -345,45 +350,6 @@ class Environment:
         bases = tuple(replace(choice, deviations=(*choice.deviations, note)) for choice in self.bases)
         summary = self.summary.replace(str(self.framework.version), str(other.version))
         return replace(self, summary=summary, framework=wheel, bases=bases, evidence=(), unproven=())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfilePackages:
-    """The packages of a profile for some releases of TensorFlow.
-
-    Attributes:
-        tensorflow: Releases of TensorFlow.
-        requirements: PEP 508 requirements without markers, sorted.
-    """
-
-    tensorflow: VersionRange
-    requirements: Annotated[tuple[Annotated[str, Parsed(requirement)], ...], NotEmpty(), Sorted()]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """Tools that can be added to an environment.
-
-    Attributes:
-        id: The name that users type, such as `jupyter`.
-        summary: One line about its content.
-        port: TCP port that its server listens on by default.
-        packages: The first entry that covers a release of TensorFlow holds.
-        extensions: Ids of extensions that editors use it with, sorted.
-        sources: Where this is documented or measured.
-    """
-
-    id: RowId
-    summary: str
-    port: Annotated[int, within(1024, 65535, "ports below belong to the system")]
-    packages: Annotated[tuple[ProfilePackages, ...], NotEmpty()]
-    extensions: Annotated[tuple[str, ...], Sorted()] = ()
-    sources: SourceList
-
-    def requirements(self, tensorflow: Version) -> tuple[str, ...]:
-        """Return its requirements beside a release of TensorFlow; empty if it does not support that release."""
-        found = (each.requirements for each in self.packages if tensorflow in each.tensorflow)
-        return next(found, ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,7 +62,7 @@ class Measured:
     when: date
 
     def __str__(self) -> str:
-        return f"{self.file} taken apart (sha256 {self.sha256[:12]})"
+        return f"wheel {self.file} (sha256 {self.sha256[:12]})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class RanOnCpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltWithStandIns:
-    """The same as `BuiltImage`, with stand-ins in place of libraries that could not be fetched.
+    """The same as `ProvenImage`, with stand-ins in place of libraries that could not be fetched.
 
     Attributes:
         base: Id of the base.
@@ -143,7 +143,7 @@ class BuiltWithStandIns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltImage:
+class ProvenImage:
     """An image in which TensorFlow was imported, trained, saved and loaded without a GPU.
 
     Attributes:
@@ -199,7 +199,7 @@ class RanOnGpu:
 
 
 Evidence: TypeAlias = Annotated[
-    Documented | Measured | Resolved | RanOnCpu | BuiltWithStandIns | BuiltImage | RanOnGpu,
+    Documented | Measured | Resolved | RanOnCpu | BuiltWithStandIns | ProvenImage | RanOnGpu,
     Tagged("grade", *(grade.value for grade in Grade)),
 ]
 """One proof that a row works."""

@@ -102,13 +102,13 @@ def model_named(facts: CudaFacts, text: str) -> GpuModel | None:
 
 
 def is_for_data_centers(facts: CudaFacts, text: str) -> bool:
-    """Return True if a name stands for a data-centre GPU of NVIDIA; False if that is unknown."""
+    """Return True if a name is that of a data-centre GPU of NVIDIA; False if that is unknown."""
     patterns = [pattern for model in facts.gpus for pattern in model.data_center]
     return any(re.fullmatch(pattern, name) for name in _readings(text) for pattern in patterns)
 
 
 def is_sold_with_arm(facts: CudaFacts, text: str) -> bool:
-    """Return True if a name stands for a GPU that exists only in machines with an Arm processor."""
+    """Return True if a name is that of a GPU that exists only in machines with an Arm processor."""
     return any(re.fullmatch(pattern, name) for name in _readings(text) for pattern in facts.arm)
 
 

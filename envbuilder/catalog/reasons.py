@@ -79,7 +79,7 @@ def _last_branch(host: Host, need: DriverNeed, gpu: HostGpu, support: GpuSupport
             aspect=Aspect.DRIVER,
             rule=Rule.LAST_DRIVER,
             fit=Fit.NO,
-            text=f"driver {host.driver}{on(host)} no longer knows {generation}"
+            text=f"driver {host.driver}{on(host)} no longer supports {generation}"
             f" ({capability}); branch {last} is the last that does",
             asked=str(host.driver),
             has=str(last),
@@ -100,13 +100,13 @@ def _too_old(facts: CudaFacts, host: Host, bound: DriverBound) -> Reason:
     rule = Rule.PTX_DRIVER if bound.rule is DriverRule.COMPILES_PTX else Rule.DRIVER_RELEASE
     driver, has = driver_of(host), str(bound.least)
     if _misses(facts, host, bound) is None:
-        seen = f"{driver} does not say" if driver else f"that it supports CUDA {host.cuda} does not say"
+        seen = f"driver {driver}{on(host)}" if driver else f"the driver{on(host)}, which supports CUDA {host.cuda},"
         return Reason(
             aspect=Aspect.DRIVER,
             rule=Rule.DRIVER_NOT_KNOWN,
             fit=Fit.UNKNOWN,
-            text=f"it needs driver {bound.least} ({bound.why}), and {seen} whether the driver{on(host)} is that new;"
-            " `cat /proc/driver/nvidia/version` does",
+            text=f"it needs driver {bound.least} ({bound.why}), and whether {seen} is that new is not known;"
+            " `cat /proc/driver/nvidia/version` shows its exact version",
             asked=str(driver or host.cuda),
             has=has,
         )
@@ -138,7 +138,7 @@ def _new_enough(
             fit=Fit.FITS,
             text=f"driver {driver}{on(host)} is older than the {need.own} that came with CUDA"
             f" {stack.cuda}: it runs by minor-version compatibility, but NVIDIA's image may refuse to start"
-            " (NVIDIA_DISABLE_REQUIRE=1 switches that off); Debian bases do not refuse",
+            " (set NVIDIA_DISABLE_REQUIRE=1 to start it); Debian bases do not refuse",
             asked=str(driver),
             has=has,
             is_caveat=True,

@@ -1,10 +1,14 @@
-"""`envbuilder adopt PATH`."""
+"""`envbuilder adopt PATH|GIT-ADDRESS`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
+from typing import NoReturn
 
 import click
 
@@ -15,14 +19,18 @@ from envbuilder.cli.context import command_settings
 from envbuilder.cli.machine_options import driver_option, gpu_option, host_option
 from envbuilder.cli.options import grouped, source_options
 from envbuilder.cli.output.adoption import adoption_document, adoption_text, left_out, notes
+from envbuilder.cli.output.failures import failure_document
 from envbuilder.cli.output.lock_changes import lock_document
 from envbuilder.cli.output.printing import json_option, notice, print_json, width
-from envbuilder.core.errors import NoUsableBase, UsageError
+from envbuilder.core.errors import EnvbuilderError, NoUsableBase, UsageError
 from envbuilder.core.files import write_text
+from envbuilder.core.uv_process import TIME_LIMIT
+from envbuilder.core.work_directories import work_directory
 from envbuilder.image.dockerfile.spec_file import render_spec
 from envbuilder.image.lock_files import keep_own_files
-from envbuilder.lock.adopt import Adoption, choose_environment, resolvable, software_changes, spec_of
-from envbuilder.lock.lock import Lock
+from envbuilder.lock.adopt import Adoption, Trials, choose_environment, resolvable, software_changes, spec_of
+from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import LOCK, SPEC, digest, dump
 from envbuilder.lock.project.clues import UnusedLine
 from envbuilder.lock.project.conclusions import Conclusions, conclude
@@ -30,14 +38,18 @@ from envbuilder.lock.project.files import project_files
 from envbuilder.lock.project.own_sources import own_files
 from envbuilder.lock.project.reading import read_project
 from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import OwnFile, Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.catalogs import known_catalog
+from envbuilder.wiring.git_checkouts import clone, folder_of, is_address
 from envbuilder.wiring.locks import locked
 from envbuilder.wiring.machines import machines
 from envbuilder.wiring.project import last_change
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.unpinned import unpinned_lock
+
+_SOURCE_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +58,23 @@ class _Machine:
     driver: str | None
     hosts: tuple[Path, ...]
     cpu: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What the command line asks for.
+
+    Attributes:
+        machine: The machines that must run the project.
+        sources: Sources of the command line.
+        beside: Directory of the spec; own files are below it.
+        source_seconds: Time for trying packages from source.
+    """
+
+    machine: _Machine
+    sources: Sources
+    beside: Path
+    source_seconds: int
 
 
 _machine_options = grouped(
@@ -59,19 +88,35 @@ _machine_options = grouped(
 
 
 @click.command("adopt")
-@click.argument("folder", metavar="PATH", type=click.Path(path_type=Path))
+@click.argument("project", metavar="PATH|GIT-ADDRESS")
 @_machine_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: PATH/envbuilder.yaml.")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory for the clone of GIT-ADDRESS. Default: as `git clone` names it.",
+)
+@click.option(
+    "--source-limit",
+    type=click.IntRange(min=0),
+    metavar="SECONDS",
+    default=_SOURCE_SECONDS,
+    show_default=True,
+    help="Time for trying packages that only have source distributions, in all.",
+)
 @click.option("--dry-run", is_flag=True, help="Write nothing.")
 @click.option("--no-lock", is_flag=True, help="Write the spec only, not its lock.")
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
-    folder: Path,
+    project: str,
     machine: _Machine,
     output: Path | None,
+    into: Path | None,
     sources: Sources,
     *,
+    source_limit: int,
     dry_run: bool,
     no_lock: bool,
     as_json: bool,
@@ -81,14 +126,20 @@ def command(  # noqa: PLR0913  one parameter for each option
     Reads requirements, metadata, Dockerfiles, notebooks and sources without running them, chooses the environment that
     fits, resolves the packages, and reports what had to change and why. Never overwrites a file. Exit status 1 if no
     environment fits.
+
+    A git repository is cloned first, by the program git.
     """
+    folder = _folder(project, into)
     target = output or folder / SPEC
     lock_file = None if no_lock else target.with_suffix(LOCK.suffix)
     if not dry_run:
         _refuse_existing(target, lock_file)
     here = command_settings()
     session = Session(here, known_catalog(here, progress=notice), lambda _: None)
-    adoption = _adopted(session, folder, machine, sources, target.parent)
+    with _checkout(here, project, folder, is_temporary=dry_run) as checkout:
+        beside = checkout if folder.resolve() == target.parent.resolve() else target.parent
+        wanted = _Wanted(machine=machine, sources=sources, beside=beside, source_seconds=source_limit)
+        adoption = _adopted(session, checkout, wanted)
     if not as_json:
         click.echo(adoption_text(adoption, width()))
     if adoption.spec and not dry_run:
@@ -97,6 +148,31 @@ def command(  # noqa: PLR0913  one parameter for each option
         print_json(adoption_document(adoption, None, None))
     if adoption.spec is None:
         raise click.exceptions.Exit(1)
+
+
+def _folder(project: str, into: Path | None) -> Path:
+    """Return the directory of a project, which need not exist if it is cloned."""
+    if is_address(project):
+        return into or folder_of(project)
+    if into:
+        raise UsageError(f"--into is for the address of a git repository, not for {project}", hint="omit --into")
+    return Path(project)
+
+
+@contextmanager
+def _checkout(here: Settings, project: str, folder: Path, *, is_temporary: bool) -> Iterator[Path]:
+    """Yield the directory with the files of a project: cloned if it is the address of a repository."""
+    if not is_address(project):
+        yield folder
+    elif is_temporary:
+        with work_directory("checkout") as work:
+            notice("cloning into a temporary directory")
+            clone(project, work / folder.name, here.environ)
+            yield work / folder.name
+    else:
+        notice(f"cloning into {folder}")
+        clone(project, folder, here.environ)
+        yield folder
 
 
 def _refuse_existing(*files: Path | None) -> None:
@@ -119,10 +195,14 @@ def _write(  # noqa: PLR0913  the command in two halves
     try:
         made = _locked(session, target, adoption.spec.sources, lock_file) if lock_file else None
     except NoUsableBase as error:
+        # A second `adopt` would be refused: the spec exists.
+        error.hint = error.hint.replace("this command again", f"`{_lock_command(target)}`")
         if row and row.cuda:
             # The environment that can be built instead may be of a release that the project does not run with.
             error.hint = f"`envbuilder adopt {folder} --cpu -o {folder / 'cpu.yaml'}` for a processor; {error.hint}"
-        raise
+        _end_without_lock(adoption, target, error, as_json=as_json)
+    except EnvbuilderError as error:
+        _end_without_lock(adoption, target, error, as_json=as_json)
     if as_json:
         lock = lock_document(lock_file, made) if lock_file and made else None
         print_json(adoption_document(adoption, target, lock))
@@ -130,20 +210,23 @@ def _write(  # noqa: PLR0913  the command in two halves
         click.echo(f"wrote {lock_file}: {len(made.packages)} packages on {made.base.id}, {digest(made)[:19]}")
         click.echo(f"next: `envbuilder build {lock_file}`")
     else:
-        click.echo(f"next: `envbuilder lock{'' if target == Path(SPEC) else f' {target}'}`")
+        click.echo(f"next: `{_lock_command(target)}`")
 
 
-def _adopted(session: Session, folder: Path, machine: _Machine, sources: Sources, beside: Path) -> Adoption:
-    """Return what is concluded from a project, with a spec that can be resolved if an environment fits.
+def _lock_command(target: Path) -> str:
+    return f"envbuilder lock{'' if target == Path(SPEC) else f' {target}'}"
 
-    Args:
-        session: Settings, catalog and stores.
-        folder: Directory of the project.
-        machine: The machines that must run it.
-        sources: Sources of the command line.
-        beside: Directory of the spec; own files are below it.
-    """
-    catalog = session.catalog
+
+def _end_without_lock(adoption: Adoption, target: Path, error: EnvbuilderError, *, as_json: bool) -> NoReturn:
+    """End with the error of the lock, which the document has too: the spec was written."""
+    if as_json:
+        print_json(adoption_document(adoption, target, None, failure_document(error)))
+    raise error
+
+
+def _adopted(session: Session, folder: Path, wanted: _Wanted) -> Adoption:
+    """Return what is concluded from a project, with a spec that can be resolved if an environment fits."""
+    catalog, machine = session.catalog, wanted.machine
     reading = read_project(project_files(folder))
     found = conclude(reading, load_api(session.settings.matrices))
     hosts = machines(catalog, machine.driver, machine.gpus, machine.hosts)
@@ -151,9 +234,12 @@ def _adopted(session: Session, folder: Path, machine: _Machine, sources: Sources
     day = last_change(folder)
     if not choice.advice:
         return Adoption(files=reading.files, last_change=day, found=found, choice=choice)
-    files, not_copied = own_files(folder, found.copies) if folder.resolve() == beside.resolve() else _elsewhere(found)
-    wanted = with_sources(spec_of(catalog, found, choice.advice, day, files), sources)
-    spec, changes = resolvable(wanted, partial(_resolve, session))
+    files, not_copied = (
+        own_files(folder, found.copies) if folder.resolve() == wanted.beside.resolve() else _elsewhere(found)
+    )
+    complete = with_sources(spec_of(catalog, found, choice.advice, day, files), wanted.sources)
+    trials = Trials(resolve=partial(_resolve, session), source_seconds=wanted.source_seconds, clock=monotonic)
+    spec, changes = resolvable(complete, trials)
     return Adoption(
         files=reading.files,
         last_change=day,
@@ -171,9 +257,10 @@ def _elsewhere(found: Conclusions) -> tuple[tuple[OwnFile, ...], tuple[UnusedLin
     return (), tuple(UnusedLine(line=clue.line, reason=reason) for clue in found.copies)
 
 
-def _resolve(session: Session, spec: Spec) -> None:
-    notice(f"resolving {len(spec.packages)} packages on {spec.environment}")
-    unpinned_lock(session, spec)
+def _resolve(session: Session, spec: Spec, *, seconds: float | None = None) -> None:
+    built = f", {', '.join(spec.source_builds)} from source" if spec.source_builds else ""
+    notice(f"resolving {len(spec.packages)} packages on {spec.environment}{built}")
+    unpinned_lock(session, spec, seconds=TIME_LIMIT if seconds is None else seconds)
 
 
 def _locked(session: Session, path: Path, sources: Sources, target: Path) -> Lock:

@@ -27,7 +27,7 @@ from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
 from envbuilder.curation.audit import MeasuredWheels, audit_file, audit_release, audit_row, record_audit
 from envbuilder.curation.wheel_audit.audited_wheel import Audit
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.execution import files_for, record_files, work_item
 from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session

@@ -9,7 +9,7 @@ from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.curation.availability import Availability, Vanished, availability
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.shipped_packages import closures

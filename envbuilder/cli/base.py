@@ -6,6 +6,7 @@ import click
 
 from envbuilder.catalog.environments import BaseSystem, Catalog
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.options import mirror_options
 from envbuilder.cli.output.printing import json_option, notice, print_json, table
 from envbuilder.core.digests import shortened
@@ -13,14 +14,14 @@ from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.core.units import size
 from envbuilder.image.plan.layers import base_reference
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.build_inputs import engine_bases
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import debian_trees
 
 
-@click.group("base")
+@click.group("base", cls=Group)
 def command() -> None:
     """Create and list bases of Debian and Ubuntu packages."""
 
@@ -31,9 +32,10 @@ def command() -> None:
 @click.option("--push", "registry", metavar="HOST[:PORT]", default="", help="Also push it to a registry, as a mirror.")
 @json_option
 def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> None:
-    """Create a base of packages, such as bookworm or bionic, and load it into the container engine.
+    """Create a base of Debian or Ubuntu packages.
 
-    The same packages give the same bytes on every machine. Without an engine, the base is kept in the cache directory.
+    SUITE is, for example, bookworm or bionic, or the id of a base. The base is loaded into the container engine;
+    without an engine, it is kept in the cache directory. The same packages give the same bytes on every machine.
     """
     here = command_settings()
     catalog = known_catalog(here, progress=notice)
@@ -69,7 +71,10 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
 @command.command("list")
 @json_option
 def listing(*, as_json: bool) -> None:
-    """List the bases of the catalog, and the digest of each one that this machine has."""
+    """List the bases of the catalog.
+
+    HERE is the digest of a base of packages that is in the cache directory.
+    """
     here = command_settings()
     catalog = known_catalog(here, progress=notice)
     trees = Session(here, catalog, notice).trees

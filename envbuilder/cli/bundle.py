@@ -13,8 +13,8 @@ from envbuilder.cli.output.watching import watched
 from envbuilder.core.units import size
 from envbuilder.image.attestation.signatures import sign
 from envbuilder.image.bundle import bundle
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session

@@ -5,18 +5,20 @@ from __future__ import annotations
 import click
 
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json, table
 from envbuilder.cli.output.streams import visible
 from envbuilder.core.cache_directories import KEPT, STORE, bytes_of
 from envbuilder.core.units import size
 from envbuilder.image.cache_usage import prune, room_usage, usage
 from envbuilder.image.layers.records import Records
-from envbuilder.image.running.changes import kept_in, remove_kept
+from envbuilder.image.running.changes import kept_in
 from envbuilder.image.verify_cache import CacheState, verify_cache
 from envbuilder.oci.store import Store
+from envbuilder.wiring.kept_changes import remove_changes
 
 
-@click.group("cache")
+@click.group("cache", cls=Group)
 def command() -> None:
     """List, verify and prune the cache directory."""
 
@@ -24,12 +26,12 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_command(*, as_json: bool) -> None:
-    """List assembled images, and the size of each part of the cache directory."""
+    """List assembled images and the size of each cache directory."""
     here = command_settings()
     cache, store = here.cache, Store(folder=here.room(STORE))
     found = usage(store, Records(store=store))
     rooms = room_usage(cache)
-    changes = [(kept, bytes_of(kept.folder)) for kept in kept_in(cache / KEPT)]
+    changes = [(kept, kept.used) for kept in kept_in(cache / KEPT)]
     total = bytes_of(cache)
     if as_json:
         print_json(
@@ -47,7 +49,13 @@ def list_command(*, as_json: bool) -> None:
                     for kept, whole, own in found.images
                 ],
                 "kept_changes": [
-                    {"name": kept.folder.name, "image": kept.image, "manifest": kept.digest, "bytes": used}
+                    {
+                        "name": kept.folder.name,
+                        "image": kept.image,
+                        "manifest": kept.digest,
+                        "engine": kept.engine or None,
+                        "bytes": used,
+                    }
                     for kept, used in changes
                 ],
                 "layer_bytes": found.layers,
@@ -67,8 +75,10 @@ def list_command(*, as_json: bool) -> None:
         click.echo(table(("SIZE".rjust(8), "OWN".rjust(8), "DIGEST", "IMAGE"), rows))
         click.echo("")
     if changes:
-        kept_rows = [(size(used).rjust(8), kept.folder.name, kept.image) for kept, used in changes]
-        click.echo(table(("SIZE".rjust(8), "CHANGES", "OF IMAGE"), kept_rows))
+        kept_rows = [
+            (size(used).rjust(8), kept.folder.name, kept.engine or "cache", kept.image) for kept, used in changes
+        ]
+        click.echo(table(("SIZE".rjust(8), "CHANGES", "IN", "OF IMAGE"), kept_rows))
         click.echo("")
     parts = [
         (size(found.layers), "store", "layers of images"),
@@ -107,9 +117,9 @@ def prune_command(*, everything: bool, as_json: bool) -> None:
 @command.command("remove")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def remove_command(names: tuple[str, ...]) -> None:
-    """Remove changes of images that `envbuilder run --keep NAME` keeps."""
+    """Remove changes that were kept by `envbuilder run --keep NAME`."""
     here = command_settings()
-    click.echo(f"freed {size(sum(remove_kept(here.cache / KEPT, name) for name in names))}")
+    click.echo(f"freed {size(sum(remove_changes(here, name) for name in names))}")
 
 
 @command.command("verify")
@@ -151,7 +161,7 @@ def _tell(found: CacheState) -> None:
         click.echo(table(("SIZE".rjust(8), "COUNT".rjust(6), "CHECKED"), rows))
     for each in found.damaged:
         click.echo(f"{'removed' if each.removed else 'damaged'}: {_one_line(str(each.path))}: {_one_line(each.reason)}")
-    click.echo(f"{len(found.damaged)} damaged; not checked: {', '.join(found.unchecked)}")
+    click.echo(folded(f"{len(found.damaged)} damaged; not checked: {', '.join(found.unchecked)}"))
     if any(not each.removed for each in found.damaged):
         step = "next: `envbuilder cache verify --remove`; removed files are created or downloaded again when needed"
         click.echo(folded(step))

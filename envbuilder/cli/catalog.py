@@ -10,7 +10,7 @@ _SECTIONS: Sections = {
     "Commands": {
         "audit": ("envbuilder.cli.audit", "Measure a TensorFlow wheel and compare it with its environment."),
         "prove": ("envbuilder.cli.prove", "Lock, install and run environments, and record the result."),
-        "availability": ("envbuilder.cli.availability", "Check that the index still has all shipped files."),
+        "availability": ("envbuilder.cli.availability", "Check that the index still has all files of bundled locks."),
     },
 }
 

@@ -11,6 +11,7 @@ import click
 from envbuilder.catalog.node_requirements import describe, document
 from envbuilder.cli.completion import environments
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.options import F, grouped
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.cluster.apptainer_scripts import apptainer_scripts
@@ -60,7 +61,11 @@ _JOB = grouped(
         help="GPUs of each worker. Default: 1, or 0 for a CPU environment.",
     ),
     click.option(
-        "--workers", type=click.IntRange(1, _MOST_WORKERS), default=1, show_default=True, help="Nodes of the job."
+        "--workers",
+        type=click.IntRange(1, _MOST_WORKERS),
+        default=1,
+        show_default=True,
+        help="Number of nodes of the job.",
     ),
     _PRODUCT,
     _UNPROVEN,
@@ -92,12 +97,12 @@ _FORCE = click.option("--force", is_flag=True, help="Overwrite existing files.")
 _OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Directory to write.")
 
 
-@click.group("cluster")
+@click.group("cluster", cls=Group)
 def command() -> None:
     """Write job files for Slurm, Kubernetes and Apptainer.
 
-    Each job checks its nodes inside of the image before it trains, and ends with the finding if a node does not run
-    the image. The nodes follow from the lock: compute capabilities, each with its drivers.
+    Each job first checks its nodes in the image, and ends with the finding if a node cannot run the image. The
+    required compute capabilities and drivers follow from the lock.
     """
 
 
@@ -182,7 +187,7 @@ def kubernetes_command(  # noqa: PLR0913  one parameter for each option
 def apptainer_command(  # noqa: PLR0913  one parameter for each option
     target: str, output: Path, image: str, choices: JobChoices, *, force: bool, as_json: bool
 ) -> None:
-    """Write scripts for machines with Apptainer and without a scheduler."""
+    """Write scripts for Apptainer on machines without a scheduler."""
     here, job = _job(target, image, choices)
     if job.workers > 1:
         raise UsageError("--workers needs a scheduler", hint="`envbuilder cluster slurm`")
@@ -212,7 +217,8 @@ def admission_command(  # noqa: PLR0913  one parameter for each option
 ) -> None:
     """Write a validating admission policy for Kubernetes.
 
-    It refuses pods and jobs that use the image without the node affinity of its lock, by a tag, or past the scheduler.
+    It refuses pods and jobs that use the image without the node affinity of its lock, by a tag instead of a digest,
+    or on a node that the scheduler did not choose.
     """
     here, job = _job(target, image, choices)
     found = (admission_policy(job, _registry_image(job), labels, here.templates),)

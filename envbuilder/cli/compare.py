@@ -18,9 +18,9 @@ from envbuilder.diagnostics.compare.systems import system_of
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.image.embedded_lock import lock_inside
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import load
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.spec_catalogs import catalog_of_targets

@@ -1,4 +1,4 @@
-"""`envbuilder completion SHELL`, and what a shell gets when it asks for completions.
+"""`envbuilder completion SHELL`, and the completions that a shell requests.
 
 Click imports a command to complete its arguments, and importing `build` takes several tenths of a second. Ids of
 environments are therefore read from the names of the files of the catalog, before the command is imported.
@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from envbuilder.cli.context import command_settings
+from envbuilder.core.errors import EnvbuilderError
 from envbuilder.wiring.configuration import CATALOGS
 from envbuilder.wiring.settings import Settings
 
@@ -49,18 +50,23 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 def environments(ctx: click.Context, param: click.Parameter | None, start: str) -> list[CompletionItem[str]]:  # noqa: ARG001
     """Return locks of this directory and environments that begin with a text; a file if there are none.
 
+    An invalid configuration has no environments, and no message: it would end up in the line that is being typed.
+
     Args:
         ctx: Context of click.
         param: Parameter of click.
         start: Beginning of a word.
     """
-    ids = environment_ids(_catalogs(command_settings()), start)
+    try:
+        ids = environment_ids(_catalogs(command_settings()), start)
+    except EnvbuilderError:
+        ids = []
     locks = sorted(file.name for file in Path().glob("*.lock") if file.name.startswith(start))
     return [CompletionItem(word) for word in (*locks, *ids)] or [CompletionItem(start, type="file")]
 
 
 class EnvironmentWords(click.Command):
-    """Stands for a command while a shell completes one of its arguments.
+    """Placeholder for a command while a shell completes one of its arguments.
 
     Args:
         name: Name of the command.
@@ -89,6 +95,8 @@ def command(ctx: click.Context, shell: str) -> None:
     bash: add to ~/.bashrc:     eval "$(envbuilder completion bash)"
     zsh:  add to ~/.zshrc:      eval "$(envbuilder completion zsh)"
     fish: envbuilder completion fish > ~/.config/fish/completions/envbuilder.fish
+
+    The line of zsh belongs below `autoload -Uz compinit && compinit`.
     """  # noqa: D301  click wants the control character itself: it keeps the lines apart
     found = get_completion_class(shell)
     if found is not None:

@@ -13,6 +13,7 @@ from envbuilder.cli.configured_options import (
     variable_of,
 )
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.output.printing import heading, json_option, print_json, table
 from envbuilder.core.errors import without_logins
 from envbuilder.wiring.configuration import CACHE, INDEX, MATRICES, OPTIONS_SENT, SETTINGS, Kind, Setting, Words
@@ -25,18 +26,18 @@ _ELSEWHERE = frozenset(
 """Variables that are no settings: the configuration file, what images, probes and workers read."""
 
 
-@click.group("config")
+@click.group("config", cls=Group)
 def command() -> None:
-    """Show the settings of this user, and where each is from."""
+    """Show the settings of this user and their origins."""
 
 
 @command.command("show")
 @json_option
 @click.pass_context
 def show(context: click.Context, *, as_json: bool) -> None:
-    """Show every setting and every configured option with its origin: a variable, a line of a file, or the default.
+    """Show every setting and configured option with its origin.
 
-    All values of the configuration file are checked, also those of commands that do not run now.
+    The origin is a variable, a line of the configuration file, or the default. All values of the file are checked.
     """
     here = command_settings()
     root = context.find_root()

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import click
 
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.global_options import GlobalOption
+from envbuilder.cli.output.terminal import TERMINAL
 from envbuilder.core.errors import Fault, InvalidInput, UsageError
 from envbuilder.wiring.configuration import FALSE, OPTIONS_SENT, SETTINGS, TRUE, Words
 from envbuilder.wiring.settings import Settings
 
 _SETTINGS = frozenset(setting.key for setting in SETTINGS)
+_NO_VALUE = frozenset({"help", "version"})
 _FLAG_WORDS = {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}
 
 
@@ -57,9 +60,11 @@ def defaults(name: str, command: click.Command, words: Words, known: Collection[
 
     Raises:
         InvalidInput: The configuration file is invalid, or names a command or an option that does not exist.
-        UsageError: A variable has a value that its option does not take.
+        UsageError: A variable has a value that its option does not take, or that its setting does not allow.
     """
     settings = command_settings()
+    # Whoever prints later takes a setting that is invalid as not set.
+    TERMINAL.load(settings)
     if settings.environ.get(OPTIONS_SENT):
         return {}
     refuse_unknown_commands(settings, words, known)
@@ -152,7 +157,7 @@ def _of_file(
 def _configurable(command: click.Command) -> Iterator[click.Option]:
     """Yield the options with a value of their own; those of all commands are settings."""
     for option in command.params:
-        if isinstance(option, click.Option) and not option.hidden and option.name not in {"help", "version"}:
+        if isinstance(option, click.Option) and not isinstance(option, GlobalOption) and option.name not in _NO_VALUE:
             yield option
 
 

@@ -20,11 +20,9 @@ from envbuilder.cli.output.diagnosis import as_document, as_text
 from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import open_regular, read_text
-from envbuilder.diagnostics.logs.context import LoggedEnvironment, context_of, environment_of_lock, environment_of_row
+from envbuilder.diagnostics.logs.context import LogContext
 from envbuilder.diagnostics.logs.diagnosis import diagnose
 from envbuilder.diagnostics.logs.signatures import load_failures
-from envbuilder.diagnostics.probe.decoding import decode
-from envbuilder.lock.lockfile import lock_path, read_lock
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.inventory import inventory
 
@@ -49,17 +47,16 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
     """
     here = command_settings()
     catalog = known_catalog(here, progress=notice)
-    facts = decode(read_text(facts_file), str(facts_file)) if facts_file else None
     available = partial(inventory, here, catalog)
+    known = _context(catalog, facts_file, lock_name, available) if facts_file or lock_name else LogContext()
     failures = load_failures(here.matrices)
     with nullcontext(sys.stdin.buffer) if str(log) == "-" else _opened(log) as stream:
         reading = _Reading(stream.read, str(log))
-        ran_in = _ran_in(catalog, lock_name, available) if lock_name else None
         found = diagnose(
             catalog,
             failures,
             reading,
-            context_of(catalog, facts, ran_in),
+            known,
             api=partial(load_api, here.matrices),
             inventory=available,
         )
@@ -71,11 +68,26 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
         click.echo(as_text(found, show_all=show_all))
 
 
-def _ran_in(catalog: Catalog, name: str, available: Callable[[], Inventory]) -> LoggedEnvironment:
-    path = lock_path(name)
-    if path is not None:
-        return environment_of_lock(read_lock(path))
-    return environment_of_row(named(catalog, name), available())
+def _context(
+    catalog: Catalog, facts_file: Path | None, lock_name: str | None, available: Callable[[], Inventory]
+) -> LogContext:
+    # Facts and locks are read for options only: without these, a log is diagnosed faster.
+    from envbuilder.diagnostics.logs.context_sources import (  # noqa: PLC0415
+        context_of,
+        environment_of_lock,
+        environment_of_row,
+    )
+    from envbuilder.diagnostics.probe.decoding import decode  # noqa: PLC0415
+    from envbuilder.lock.lockfile import lock_path, read_lock  # noqa: PLC0415
+
+    facts = decode(read_text(facts_file), str(facts_file)) if facts_file else None
+    if not lock_name:
+        return context_of(catalog, facts, None)
+    path = lock_path(lock_name)
+    ran_in = (
+        environment_of_lock(read_lock(path)) if path else environment_of_row(named(catalog, lock_name), available())
+    )
+    return context_of(catalog, facts, ran_in)
 
 
 class _Reading:

@@ -14,7 +14,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.files import write_text
 from envbuilder.core.references import ImageRef, repository_of
 from envbuilder.image.export.formats import ExportFormat, exported
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.image_names import checked_reference
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, assert_never
 
 import click
 
-from envbuilder.cli.options import EXECUTION_TARGET, Parsed, grouped
+from envbuilder.cli.options import EXECUTION_TARGET, ParsedValue, grouped
 from envbuilder.cli.output.fan_out import FanOutOutput, outcome_line
 from envbuilder.cli.output.printing import notice, print_json
 from envbuilder.cluster.execution.executor import Done, Failed, Lost, Outcome, WorkItem
@@ -50,7 +50,7 @@ class FanOutRequest:
 
 
 def fan_out_options(
-    again: str = "With --on: include what an earlier, incomplete call has finished.",
+    again: str = "With --on: also repeat what an earlier, incomplete call has finished.",
 ) -> Callable[[F], F]:
     """Add `--on` and `--again`; the command receives them as a `FanOutRequest`.
 
@@ -235,4 +235,4 @@ def _anywhere(kind: click.ParamType[Any], text: str) -> str:
     """Return the text of a value for another current directory."""
     if isinstance(kind, click.Path):
         return text if text == "-" else str(Path(text).absolute())
-    return kind.absolute(text) if isinstance(kind, Parsed) else text
+    return kind.absolute(text) if isinstance(kind, ParsedValue) else text

@@ -13,7 +13,7 @@ from envbuilder.cli.output.missing_files import missing_documents, print_missing
 from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.cli.output.watching import watched
 from envbuilder.core.units import size
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.fetching import Fetched, fetch_files
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.spec_catalogs import catalog_of_targets

@@ -9,7 +9,7 @@ from envbuilder.cli.groups import LazyGroup, Sections
 _SECTIONS: Sections = {
     "Commands": {
         "probe": ("envbuilder.cli.fleet_probe", "Write a script that probes every node and collects the facts."),
-        "check": ("envbuilder.cli.fleet_check", "Judge which images run on which nodes, and what to change."),
+        "check": ("envbuilder.cli.fleet_check", "Check which images run on which nodes, and what to change."),
     },
 }
 

@@ -29,7 +29,9 @@ _MOST_CONSTRAINED = 8
 
 @click.command("check")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--lock", "locks", metavar="LOCK", multiple=True, help="Lock of an image that nodes run. Repeatable.")
+@click.option(
+    "--lock", "locks", metavar="LOCK", multiple=True, help="Lock of an image that the nodes should run. Repeatable."
+)
 @click.option(
     "--environment",
     "environments",
@@ -37,7 +39,12 @@ _MOST_CONSTRAINED = 8
     multiple=True,
     help="Environments of the catalog, each on its best base for a node. Repeatable.",
 )
-@click.option("--nodes", metavar="LIST", default="", help="Judge only these nodes, as gpu[001-212]; all are expected.")
+@click.option(
+    "--nodes",
+    metavar="LIST",
+    default="",
+    help="Check only these nodes, such as gpu[001-212]; all of them are expected.",
+)
 @click.option(
     "--since",
     type=click.Path(path_type=Path),
@@ -50,7 +57,7 @@ _MOST_CONSTRAINED = 8
     "outputs",
     type=click.Path(dir_okay=False, path_type=Path),
     multiple=True,
-    help="Write the report to a file too: .html, .json, .md or .xml (JUnit). Several times: several files.",
+    help="Also write the report to a file: .html, .json, .md or .xml (JUnit). Repeatable.",
 )
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option

@@ -24,16 +24,20 @@ from envbuilder.core.files import replacing
     "--nodes",
     metavar="LIST",
     default="",
-    help="Expected nodes, as gpu[001-212],login. Default: all nodes that the scheduler lists; required for ssh.",
+    help="Expected nodes, such as gpu[001-212],login. Default: all nodes that the scheduler lists; required for ssh.",
 )
-@click.option("--image", metavar="REF", default="", help="kubernetes: image with a Python for the pods.")
-@click.option("--runtime-class", metavar="NAME", default="", help="kubernetes: runtime class that shows the GPUs.")
+@click.option(
+    "--image", metavar="REF", default="", help="kubernetes: image of the pods, with Python 2.7, or 3.5 and later."
+)
+@click.option(
+    "--runtime-class", metavar="NAME", default="", help="kubernetes: runtime class that makes GPUs visible to pods."
+)
 @click.option(
     "--directory",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("facts"),
     show_default=True,
-    help="Directory of the facts, unless the call of the script names one.",
+    help="Directory of the facts, if the script is called without one.",
 )
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."

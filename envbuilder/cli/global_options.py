@@ -11,6 +11,14 @@ from envbuilder.cli.output.terminal import TERMINAL, Color, ProgressForm, Verbos
 C = TypeVar("C", bound=click.Command)
 
 
+class GlobalOption(click.Option):
+    """An option that every command takes; only the help of `envbuilder` lists it, and shells complete it everywhere."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return its lines in the help of `envbuilder`; None for those of its commands."""
+        return super().get_help_record(ctx) if ctx.parent is None else None
+
+
 def _typed(context: click.Context, option: click.Parameter, value: str | None) -> None:
     """Keep the value of an option; a later one on the command line takes precedence."""
     if value and not context.resilient_parsing:
@@ -35,52 +43,43 @@ def _apply(context: click.Context, option: click.Parameter, value: str | None) -
         _print_requests()
 
 
-def _options(*, hidden: bool) -> list[click.Parameter]:
+def _options() -> list[click.Parameter]:
     return [
-        click.Option(
+        GlobalOption(
             ["-q", "--quiet", "verbosity"],
             flag_value=Verbosity.QUIET.value,
             expose_value=False,
             callback=_typed,
-            hidden=hidden,
             help="Print no progress and no notices; warnings and errors remain.",
         ),
-        click.Option(
+        GlobalOption(
             ["-v", "--verbose", "verbosity"],
             flag_value=Verbosity.VERBOSE.value,
             expose_value=False,
             callback=_typed,
-            hidden=hidden,
             help="Also print the output of steps, and each request to a server.",
         ),
-        click.Option(
+        GlobalOption(
             ["--progress"],
             type=click.Choice([each.value for each in ProgressForm]),
             expose_value=False,
             callback=_typed,
-            hidden=hidden,
-            help="plain: one line for each step. json: one JSON object on each line. auto: redrawn on a terminal.",
+            help="auto: redraw on a terminal. plain: one line for each step. json: one JSON object on each line.",
         ),
-        click.Option(
+        GlobalOption(
             ["--color"],
             type=click.Choice([each.value for each in Color]),
             expose_value=False,
             callback=_apply,
-            hidden=hidden,
             help="auto: colours on terminals, unless NO_COLOR is set.",
         ),
     ]
 
 
-def with_global_options(command: C, *, hidden: bool = True) -> C:
-    """Add the options to a command, and to the commands of a group; a command that has them stays as it is.
-
-    Args:
-        command: The command.
-        hidden: Leave them out of its help; that of `envbuilder` has them.
-    """
-    if not any("--progress" in each.opts for each in command.params):
-        command.params += _options(hidden=hidden)
+def with_global_options(command: C) -> C:
+    """Add the options to a command, and to the commands of a group; a command that has them stays as it is."""
+    if not any(isinstance(each, GlobalOption) for each in command.params):
+        command.params += _options()
     for member in getattr(command, "commands", {}).values():
         with_global_options(member)
     return command

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from envbuilder.cli.global_options import with_global_options
 from envbuilder.core.errors import EnvbuilderError
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
 """Module and summary of each command by its name, by the title of its section."""
+
+
+class Group(click.Group):
+    """A group whose help has the whole summary of each command; click cuts it to one line."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(sys.maxsize)) for name, each in self.commands.items()])
 
 
 class LazyGroup(click.Group):
@@ -61,6 +74,15 @@ class LazyGroup(click.Group):
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(widest), summary) for name, (_, summary) in commands.items()])
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return commands with their summaries, and options, without importing a command."""
+        # Imported for completions only.
+        from click.shell_completion import CompletionItem  # noqa: PLC0415
+
+        summaries = {name: each for commands in self._sections.values() for name, (_, each) in commands.items()}
+        found = [CompletionItem(name, help=each) for name, each in summaries.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -81,7 +103,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def _configure(self, ctx: click.Context, name: str, args: list[str]) -> None:
-        """Set the configured options of a command; help is also there if the configuration is invalid."""
+        """Set the configured options of a command; with an invalid configuration, only help is available."""
         command = self.get_command(ctx, name)
         if isinstance(command, LazyGroup):
             command.words = (*self.words, name)

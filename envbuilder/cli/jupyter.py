@@ -19,7 +19,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.image.servers import LOOPBACK, Server, free_port, jupyter, tensorboard, wait_for
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.profiles import built, request_with
 from envbuilder.wiring.session import Session
@@ -99,7 +99,7 @@ def serve(here: Settings, line: ServerRun) -> int:
     with watched(here, line.target or "lock") as (listener, _):
         session = Session(here, catalog_of_targets(here, (line.target,), notice), notice, listener=listener)
         engine = chosen_engine(session, line.engine, ())
-        server = _server(line.server, own_network=engine is Engine.DOCKER)
+        server = _server(line.server, own_network=ENGINES[engine].own_network)
         reference = built(session, request_with(session, line.target, server.profile, Sources()), engine)
     runner = ENGINES[engine].runner(session)
     with _told(server):

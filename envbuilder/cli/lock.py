@@ -18,10 +18,11 @@ from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.files import write_text
 from envbuilder.image.lock_files import keep_own_files
 from envbuilder.lock.diff import compare
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import SPEC, digest, dump, read_lock, replaced_lock
 from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.staleness import out_of_date, staleness
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.locks import locked

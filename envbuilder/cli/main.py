@@ -28,7 +28,7 @@ SECTIONS: Sections = {
         "advise": ("envbuilder.cli.advise", "Recommend environments for a machine or a set of versions."),
     },
     "Project": {
-        "adopt": ("envbuilder.cli.adopt", "Write an envbuilder.yaml for an existing project."),
+        "adopt": ("envbuilder.cli.adopt", "Write an envbuilder.yaml and its lock for an existing project."),
         "init": ("envbuilder.cli.init", "Write a commented envbuilder.yaml."),
         "lock": ("envbuilder.cli.lock", "Resolve envbuilder.yaml to exact files with hashes."),
         "diff": ("envbuilder.cli.diff", "Compare two locks."),
@@ -54,12 +54,12 @@ SECTIONS: Sections = {
     },
     "Clusters": {
         "cluster": ("envbuilder.cli.cluster", "Write job files for Slurm, Kubernetes and Apptainer."),
-        "fleet": ("envbuilder.cli.fleet", "Probe the nodes of a cluster, and judge all of them together."),
+        "fleet": ("envbuilder.cli.fleet", "Probe the nodes of a cluster and check which images run on them."),
         "multi-node": ("envbuilder.cli.multi_node", "Check that several workers of an image train together."),
     },
     "Machines and failures": {
-        "doctor": ("envbuilder.cli.doctor", "Find problems of this host, and the environments that run on it."),
-        "diagnose": ("envbuilder.cli.diagnose", "Find the cause of a failure in a log, and a fix."),
+        "doctor": ("envbuilder.cli.doctor", "Find problems of this host and the environments that run on it."),
+        "diagnose": ("envbuilder.cli.diagnose", "Find the cause of a failure in a log and a fix."),
         "compare": ("envbuilder.cli.compare", "Compare two machines, locks or images."),
         "probe": ("envbuilder.cli.probe", "Write the probe as one Python file to run on another machine."),
     },
@@ -68,10 +68,10 @@ SECTIONS: Sections = {
             "envbuilder.cli.completion",
             "Print a script that completes commands, options and environments.",
         ),
-        "config": ("envbuilder.cli.config", "Show the settings of this user, and where each is from."),
+        "config": ("envbuilder.cli.config", "Show the settings of this user and their origins."),
         "schema": ("envbuilder.cli.schema", "Print the JSON Schema of a document."),
         "cache": ("envbuilder.cli.cache", "List, verify and prune the cache directory."),
-        "base": ("envbuilder.cli.base", "Create and list Debian bases."),
+        "base": ("envbuilder.cli.base", "Create and list bases of Debian and Ubuntu packages."),
         "python": ("envbuilder.cli.python", "Pack and list interpreter archives."),
         "catalog": ("envbuilder.cli.catalog", "Measure, prove and check the environments of the catalog."),
     },
@@ -119,7 +119,7 @@ def cli() -> None:
     """  # noqa: D301  click wants the control character itself: it keeps the lines apart
 
 
-with_global_options(cli, hidden=False)
+with_global_options(cli)
 
 
 def entry() -> None:

@@ -13,7 +13,7 @@ from envbuilder.cli.output.missing_files import missing_documents, print_missing
 from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.cli.output.watching import watched
 from envbuilder.core.units import size
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.mirroring import Mirrored, mirror_inputs
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.spec_catalogs import catalog_of_targets
@@ -27,9 +27,9 @@ from envbuilder.wiring.spec_catalogs import catalog_of_targets
 def command(targets: Sequence[str], repository: str, sources: Sources, *, as_json: bool) -> None:
     """Send every file that locks need to a repository of a registry.
 
-    A lock can be built from it after package index, package archives and publishers have removed its files: name the
-    repository with --mirror, `sources.mirror` or ENVBUILDER_MIRROR. Files that the repository has are not sent again.
-    In the repository of the image, the files are attached to the image.
+    A lock can be built from it when package index, package archives and publishers no longer have its files: specify
+    the repository with --mirror, `sources.mirror` or ENVBUILDER_MIRROR. Files that it already has are not sent again.
+    In the repository of the image of the lock, the files are attached to the image.
     """
     here = command_settings()
     with watched(here, "mirror") as (listener, _log):
@@ -72,7 +72,7 @@ def _print(outcome: Mirrored) -> None:
         return
     count = push.pushed_layers + push.present_layers
     click.echo(f"{push.reference}: {count} files of {outcome.environment}")
-    click.echo(f"  sent: {push.pushed_layers} files, {size(push.pushed_bytes)}; {push.present_layers} were there")
+    click.echo(f"  sent: {push.pushed_layers} files, {size(push.pushed_bytes)}; {push.present_layers} already present")
     click.echo(
         f"  {f'attached to {outcome.image}' if outcome.image else 'not attached: the repository lacks the image'}"
     )

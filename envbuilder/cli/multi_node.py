@@ -8,6 +8,7 @@ import click
 
 from envbuilder.cli.completion import environments
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.reports import ReportOutput, finish, report_options
@@ -45,10 +46,14 @@ _run_options = grouped(
         type=click.FloatRange(min=1),
         default=120.0,
         show_default=True,
-        help="Seconds until all workers have reached each other.",
+        help="Time limit in seconds for all workers to reach each other.",
     ),
     click.option(
-        "--limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds for TensorFlow."
+        "--limit",
+        type=click.FloatRange(min=1),
+        default=900.0,
+        show_default=True,
+        help="Time limit in seconds for TensorFlow.",
     ),
     _require_option,
     click.option(
@@ -59,19 +64,20 @@ _run_options = grouped(
 )
 
 
-@click.group("multi-node")
+@click.group("multi-node", cls=Group)
 def command() -> None:
-    """Check that several workers train together, and find out why not."""
+    """Check that several workers of an image train together, or find out why not."""
 
 
 @command.command("run")
 @_run_options
 @report_options
 def run_command(request: LocalRequest, output: ReportOutput) -> None:
-    """Run several workers of an assembled image on this host, each in a network namespace of its own.
+    """Run several workers of an assembled image on this host.
 
-    They all-reduce known numbers and train by MultiWorkerMirroredStrategy on the CPU; the result is compared with
-    that of one worker. Exit status 1 if a check fails.
+    Each worker has a network namespace of its own. The workers all-reduce known numbers and train with
+    MultiWorkerMirroredStrategy on the CPU; the result is compared with that of one worker. Exit status 1 if a check
+    fails.
     """
     here = command_settings()
     session = Session(here, known_catalog(here, progress=notice), notice)
@@ -83,9 +89,10 @@ def run_command(request: LocalRequest, output: ReportOutput) -> None:
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
 )
 def worker_command(output: Path | None) -> None:
-    """Write the worker as one Python file to run in each container of a cluster.
+    """Write the worker as one Python file to run in containers.
 
-    It finds the other workers by TF_CONFIG or the variables of Slurm. `python worker.py --help` lists its options.
+    Run it in each container of a cluster job. It finds the other workers by TF_CONFIG or the variables of Slurm.
+    `python worker.py --help` lists its options.
     """
     if output is None:
         click.echo(worker_source(), nl=False)
@@ -101,8 +108,8 @@ def worker_command(output: Path | None) -> None:
 @_require_option
 @report_options
 def check_command(*, files: tuple[Path, ...], require: bool, output: ReportOutput) -> None:
-    """Judge the facts that workers wrote: of all files worker-*.json in DIR. Exit status 1 if a check fails.
+    """Check the facts that workers wrote. Exit status 1 if a check fails.
 
-    A FILE may be the log of a container that contains the facts.
+    DIR contains files worker-*.json. FILE is such a file, or the log of a container that contains the facts.
     """
     finish((collected_report(files, read_text, require=require),), output)

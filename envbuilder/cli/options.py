@@ -18,9 +18,9 @@ from envbuilder.core.references import registry_address, registry_repository
 from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
+from envbuilder.lock.ingredient_sources import Sources, layer_caches
 from envbuilder.lock.lockfile import lock_path
 from envbuilder.lock.publisher_places import parse_publisher, relative_to
-from envbuilder.lock.spec_values import Sources, layer_caches
 from envbuilder.wiring.configuration import ALLOW_HOST_BUILDS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,7 +28,7 @@ T = TypeVar("T")
 _ARCHIVE = click.Path(exists=True, dir_okay=False)
 
 
-class Parsed(click.ParamType[T]):
+class ParsedValue(click.ParamType[T]):
     """A value that a function parses; its `ValueError` is the problem.
 
     Attributes:
@@ -61,16 +61,16 @@ def _absolute_lock(text: str) -> str:
     return text if path is None else str(path.absolute())
 
 
-MEMORY = Parsed("policy", parse)
-_RELEASE = Parsed("version", pep440)
-_PYTHON = Parsed("version", Release)
+MEMORY = ParsedValue("policy", parse)
+_RELEASE = ParsedValue("version", pep440)
+_PYTHON = ParsedValue("version", Release)
 # Credentials in an address are refused and not repeated.
-_REGISTRY = Parsed("registry", lambda text: registry_address(text) if text else "")
-_PLACE = Parsed("publisher", parse_publisher, _absolute_place)
-LOCK_OR_ENVIRONMENT = Parsed("lock", str, _absolute_lock)
-REPOSITORY = Parsed("repository", registry_repository)
-EXECUTION_TARGET = Parsed("place", parse_target)
-LAYER_CACHE = Parsed("repository", lambda text: layer_caches(text)[0] if text else "")
+_REGISTRY = ParsedValue("registry", lambda text: registry_address(text) if text else "")
+_PLACE = ParsedValue("publisher", parse_publisher, _absolute_place)
+LOCK_OR_ENVIRONMENT = ParsedValue("lock", str, _absolute_lock)
+REPOSITORY = ParsedValue("repository", registry_repository)
+EXECUTION_TARGET = ParsedValue("place", parse_target)
+LAYER_CACHE = ParsedValue("repository", lambda text: layer_caches(text)[0] if text else "")
 
 
 def tensorflow_option(command: F) -> F:
@@ -142,7 +142,7 @@ def runtime_option(command: F) -> F:
         "--runtime",
         type=click.Choice([runtime.value for runtime in NodeRuntime]),
         callback=lambda _context, _option, value: NodeRuntime(value) if value else None,
-        help="Run IMAGE by apptainer or podman: a file, an OCI layout or archive, or HOST/NAME:TAG.",
+        help="Run IMAGE with apptainer or podman: a file, an OCI layout or archive, or HOST/NAME:TAG.",
     )(command)
 
 
@@ -169,7 +169,7 @@ def _mirror_options(word: str) -> tuple[Callable[[Any], Any], ...]:
             f"--{word}-mirror",
             metavar="URL",
             multiple=True,
-            help=f"{title} archive. Repeatable: a later one is asked for what an earlier one does not have. "
+            help=f"{title} archive. Repeatable: files that one archive lacks come from the next. "
             "Default: that of this host.",
         ),
         click.option(
@@ -178,7 +178,11 @@ def _mirror_options(word: str) -> tuple[Callable[[Any], Any], ...]:
             type=_ARCHIVE,
             help=f"Keys of the {title} archive. Default: ENVBUILDER_{word.upper()}_KEYRING, else those of {title}.",
         ),
-        click.option(f"--{word}-allow-expired", is_flag=True, help="Accept expired suites of archives and snapshots."),
+        click.option(
+            f"--{word}-allow-expired",
+            is_flag=True,
+            help="Accept expired suites, as in snapshots and old suites.",
+        ),
     )
 
 
@@ -235,12 +239,12 @@ archive_options = grouped(
         metavar="NAME=PLACE",
         multiple=True,
         type=_PLACE,
-        help="URL or directory of a publisher's archives; NAME * for all. Repeatable.",
+        help="URL or directory with the archives of a publisher; `*` stands for all publishers. Repeatable.",
     ),
     click.option(
         "--accept-nvidia-eula",
         is_flag=True,
-        help="Accept NVIDIA's license of libraries in its archives.",
+        help="Accept NVIDIA's license for the libraries in its archives.",
     ),
 )
 """Archives of vendors; the command receives them as `archives`."""
@@ -261,7 +265,9 @@ source_options = grouped(
         help="Repository with the files of `envbuilder mirror`, for files that their sources no longer have.",
     ),
     mirror_options,
-    click.option("--index", metavar="URL", default="", help="Package index. Default: configuration of uv."),
+    click.option(
+        "--index", metavar="URL", default="", help="Package index. Default: that of spec or settings, else that of uv."
+    ),
     click.option(
         "--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use. Repeatable."
     ),

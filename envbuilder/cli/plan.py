@@ -14,9 +14,9 @@ from envbuilder.core.digests import shortened
 from envbuilder.core.units import size
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.plan.plan import Plan
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.spec_catalogs import catalog_of_targets

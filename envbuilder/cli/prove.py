@@ -22,7 +22,7 @@ from envbuilder.cluster.execution.finished_items import NoResults
 from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
 from envbuilder.curation.prove import Proven, prove, recorded_proof
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.execution import files_for, place_of, record_files, work_item
 from envbuilder.wiring.proof import ProofAdapters

@@ -20,7 +20,7 @@ from envbuilder.curation.prove_archives import (
     prove_archive,
     recorded,
 )
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.opened_archives import StoredArchives
 from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.groups import Group
 from envbuilder.cli.output.printing import json_option, notice, print_json, table
 from envbuilder.core.errors import ToolMissing, UsageError
 from envbuilder.core.units import size
@@ -23,7 +24,7 @@ from envbuilder.wiring.sources import host_programs
 _VERSION = re.compile(r"3\.\d+(\.\d+)?")
 
 
-@click.group("python")
+@click.group("python", cls=Group)
 def command() -> None:
     """Pack and list interpreter archives.
 
@@ -37,7 +38,10 @@ def command() -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Also copy the archive to this directory.")
 @json_option
 def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
-    """Pack an installed CPython, such as 3.8 or ~/.pyenv/versions/3.8.18/bin/python."""
+    """Pack an installed CPython into an archive.
+
+    The argument is a version such as 3.8, or a path such as ~/.pyenv/versions/3.8.18/bin/python.
+    """
     here = command_settings()
     session = Session(here, known_catalog(here, progress=notice), notice)
     program = Path(interpreter) if "/" in interpreter else _installed(session, interpreter)

@@ -11,10 +11,10 @@ from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.core.references import ImageRef
-from envbuilder.image.plan.layers import base_reference
+from envbuilder.image.plan.layers import image_reference
 from envbuilder.image.render import rendered, write
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import DockerIngredients, add_archives
 from envbuilder.wiring.locks import renderable_lock
 from envbuilder.wiring.session import Session
@@ -59,7 +59,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     # What is not pinned cannot be built: nothing is fetched for it.
     libraries = () if lock.unpinned else ingredients.libraries(lock, merged)
     write(files, output, ingredients.find_file, host, libraries)
-    base = base_reference(lock.base.kind, lock.base.id, lock.base.image, lock.base.digest)
+    base = image_reference(lock)
+    building = image_reference(lock.build_stage) if lock.has_build_base else None
     if as_json:
         paths = sorted(
             [
@@ -77,6 +78,7 @@ def command(  # noqa: PLR0913  one parameter for each option
                 "lock": identity,
                 "unpinned": list(lock.unpinned),
                 "base": str(base),
+                "build_base": str(building) if building else None,
                 "files": paths,
             }
         )
@@ -86,12 +88,15 @@ def command(  # noqa: PLR0913  one parameter for each option
     if lock.unpinned:
         click.echo(folded(f"does not build: not pinned: {'; '.join(lock.unpinned)}"))
         return
-    click.echo(f"next: `{_docker_build(lock.environment, output)}`, which needs {_where(base)}")
+    click.echo(f"next: `{_docker_build(lock.environment, output)}`, which needs {_where(base, building)}")
 
 
 def _docker_build(environment: str, folder: Path) -> str:
     return f"docker build -t {environment} {folder}"
 
 
-def _where(base: ImageRef) -> str:
-    return f"the base {base}" + ("" if base.digest else ", which `envbuilder build` gives to the engine")
+def _where(base: ImageRef, building: ImageRef | None) -> str:
+    given = ", which `envbuilder build` gives to the engine"
+    if building:
+        return f"the bases {base} and {building} (BUILD_BASE){given}"
+    return f"the base {base}{'' if base.digest else given}"

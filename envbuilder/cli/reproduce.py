@@ -18,15 +18,15 @@ from envbuilder.core.errors import BuildFailed
 from envbuilder.image.reproduce import (
     ODD,
     PLAIN,
-    Attempt,
+    BuildAttempt,
     Surroundings,
     differences,
     reproduce,
 )
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.configuration import ACCEPT_NVIDIA_EULA
@@ -79,7 +79,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
 
 def _build(
     folder: Path, surroundings: Surroundings, here: Settings, session: Session, layer_format: LayerFormat
-) -> Attempt:
+) -> BuildAttempt:
     session.progress(f"building in {surroundings.name} surroundings")
     home = folder / "home"
     home.mkdir()
@@ -102,7 +102,7 @@ def _build(
         tail = "\n".join(done.stderr.splitlines()[-6:])
         raise BuildFailed(f"the build in {surroundings.name} surroundings failed:\n{tail}", step=surroundings.name)
     [image] = json.loads(done.stdout)["images"]
-    return Attempt(
+    return BuildAttempt(
         surroundings=surroundings,
         manifest=image["manifest"],
         layers=tuple((layer["id"], layer["digest"]) for layer in image["layers"]),
@@ -110,7 +110,7 @@ def _build(
     )
 
 
-def _tell(lock: Lock, attempts: tuple[Attempt, ...], differ: tuple[str, ...]) -> None:
+def _tell(lock: Lock, attempts: tuple[BuildAttempt, ...], differ: tuple[str, ...]) -> None:
     for attempt in attempts:
         settings = " ".join(f"{name}={value}" for name, value in attempt.surroundings.environ)
         about = f"umask {attempt.surroundings.umask:03o}, {attempt.surroundings.jobs} jobs, {settings}"
@@ -126,7 +126,7 @@ def _tell(lock: Lock, attempts: tuple[Attempt, ...], differ: tuple[str, ...]) ->
         click.echo(f"the lock has {lock.image.manifest}: {why}; run `envbuilder lock`")
 
 
-def _document(lock: Lock, attempts: tuple[Attempt, ...], differ: tuple[str, ...]) -> dict[str, object]:
+def _document(lock: Lock, attempts: tuple[BuildAttempt, ...], differ: tuple[str, ...]) -> dict[str, object]:
     return {
         "schema": 1,
         "environment": lock.environment,

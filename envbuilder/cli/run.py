@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -15,7 +16,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.wiring.catalogs import known_catalog
-from envbuilder.wiring.node_runtimes import chosen_runner
+from envbuilder.wiring.node_runtimes import chosen_runner, recording_runner
 from envbuilder.wiring.session import Session
 
 
@@ -24,6 +25,12 @@ from envbuilder.wiring.session import Session
 @click.argument("words", metavar="COMMAND...", nargs=-1, type=click.UNPROCESSED)
 @engine_option("Where the image is. assemble: in the cache directory, run by kernel namespaces or runc.")
 @runtime_option
+@click.option(
+    "--record-reads",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write which files of an assembled image the command opens, for `prioritized_files:` of a spec.",
+)
 @server_options
 @container_options
 def command(  # noqa: PLR0913  one parameter for each group of options
@@ -31,6 +38,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     words: tuple[str, ...],
     engine: Engine,
     runtime: NodeRuntime | None,
+    record_reads: Path | None,
     server: ServerOptions,
     options: ContainerOptions,
 ) -> None:
@@ -42,12 +50,18 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     """
     here = command_settings()
     if server.is_named:
+        if record_reads:
+            raise UsageError("--record-reads cannot be combined with a server", hint="record the command that it runs")
         line = ServerRun(target=image, words=words, engine=engine, runtime=runtime, server=server, options=options)
         sys.exit(serve(here, line))
     if image is None:
-        raise UsageError("an image and a command are required", hint="envbuilder run IMAGE -- python train.py")
+        raise UsageError("an image and a command are required", hint="`envbuilder run IMAGE -- python train.py`")
     session = Session(here, known_catalog(here, progress=notice), notice)
-    chosen = chosen_runner(session, image, engine, runtime)
+    chosen = (
+        recording_runner(session, image, engine, runtime, record_reads)
+        if record_reads
+        else chosen_runner(session, image, engine, runtime)
+    )
     sys.exit(run_container(session, chosen, _command(words), options))
 
 
@@ -55,5 +69,5 @@ def _command(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command without the `--` that often precedes it."""
     given = words[1:] if words[:1] == ("--",) else words
     if not given:
-        raise UsageError("no command after the image", hint="envbuilder run IMAGE -- python train.py")
+        raise UsageError("no command after the image", hint="`envbuilder run IMAGE -- python train.py`")
     return given

@@ -52,7 +52,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     """Find known vulnerabilities of the packages of a lock or an image. Exit status 1 for severe ones.
 
     Python and OS packages are compared with databases in the OSV schema that you name; nothing is fetched by default.
-    For each vulnerability it says whether the environment can have the fixed version, and how or why not.
+    Each vulnerability is listed with its fix within the environment, or the reason why there is none.
     """
     here = command_settings()
     session = Session(here, catalog_of_targets(here, (target,), notice), notice)

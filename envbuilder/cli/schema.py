@@ -16,8 +16,9 @@ from envbuilder.core.errors import UsageError
 def command(words: tuple[str, ...]) -> None:
     """Print the JSON Schema (draft 2020-12) of a document, or list the documents.
 
-    NAME is a command, such as `validate` or `cache list`, for what it prints with --json; or spec, lock-file, facts or
-    error. Within schema 1 of a document, fields may be added; none is removed or changes its meaning.
+    NAME is a command, such as `validate` or `cache list`, for what it prints with --json; or spec, lock-file,
+    prioritized-files, facts or error. Within schema 1 of a document, fields may be added; none is removed or changes
+    its meaning.
     """
     name = " ".join(words)
     if not name:
@@ -26,5 +27,5 @@ def command(words: tuple[str, ...]) -> None:
     if name not in DOCUMENTS:
         near = difflib.get_close_matches(name, DOCUMENTS, 1)
         meant = f"did you mean `envbuilder schema {near[0]}`?" if near else "`envbuilder schema` lists them"
-        raise UsageError(f"no document is called {name!r}", hint=meant)
+        raise UsageError(f"there is no document {name!r}", hint=meant)
     print_json(DOCUMENTS[name].schema())

@@ -83,12 +83,12 @@ def _lines(catalog: Catalog, row: Environment, available: Inventory) -> Iterator
     sections = (
         ("TensorFlow", list(_framework_lines(row))),
         ("CUDA", list(_cuda_lines(catalog, row, row.cuda)) if row.cuda else []),
-        (f"Packages as of {row.cutoff}", list(_package_lines(row))),
+        (f"Packages as of {row.cutoff}", list(_package_lines(catalog, row))),
         ("Known traps", list(_trap_lines(row))),
         ("Bases, in order of preference", bases),
         ("Known to work", [f"  {entry.grade.value:<{width}} {entry.when}  {entry}" for entry in row.evidence]),
         (
-            "Tried, and not proven",
+            "Failed proofs",
             [f"  {entry.grade.value:<{width}} {entry.when}  {entry.why}" for entry in row.unproven],
         ),
         ("Sources", [f"  {source.text}" for source in (*row.framework.sources, *row.sources)]),
@@ -109,8 +109,11 @@ def _framework_lines(row: Environment) -> Iterator[str]:
         yield f"  other release: {other.package}=={other.version}, for Python {_joined(other.pythons)}{trap}"
 
 
-def _package_lines(row: Environment) -> Iterator[str]:
-    yield "  the newest compatible files uploaded by then; pinned by the bundled lock"
+def _package_lines(catalog: Catalog, row: Environment) -> Iterator[str]:
+    team = catalog.origin(row.id)
+    has_lock = team is None or (team.place.folder / "locks" / f"{row.id}.yaml").is_file()
+    pinned = "pinned by the bundled lock" if has_lock else "`envbuilder lock` pins them: the catalog has no lock"
+    yield f"  the newest compatible files uploaded by then; {pinned}"
     yield from _constraint_lines(row.constraints, "bound")
     yield from _constraint_lines(row.additions, "added")
     if row.source_builds:

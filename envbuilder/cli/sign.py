@@ -12,7 +12,7 @@ from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.cli.output.signatures import print_signed, signed_documents
 from envbuilder.core.errors import UsageError
 from envbuilder.image.attestation.signing_keys import PASSWORD_VARIABLE, SigningKey, is_encrypted, signing_key
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
@@ -20,6 +20,13 @@ from envbuilder.wiring.signing import sign_reference
 from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+sign_option = click.option(
+    "--sign",
+    "signer",
+    type=KEY_FILE,
+    metavar="KEY",
+    help="With --push: sign image, bill of materials and provenance with a private key (ECDSA P-256 in PEM).",
+)
 
 
 @click.command("sign")
@@ -30,10 +37,11 @@ KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @json_option
 def command(image: str, path: Path, target: str | None, *, as_json: bool) -> None:
-    """Sign an image in its registry, in the form of cosign.
+    """Sign an image in its registry, in the format of cosign.
 
-    The signature is stored beside the image, under a tag made from the digest and as a referrer. What the key has
-    signed before is not signed again. The password of an encrypted key is asked for, or taken from COSIGN_PASSWORD.
+    The signature is stored beside the image, under a tag made from the digest and as a referrer. An image that the
+    key has already signed is not signed again. The password of an encrypted key is read from the terminal, or from
+    COSIGN_PASSWORD.
     """
     here = command_settings()
     session = Session(here, catalog_of_targets(here, (target,) if target else (), notice), notice)

@@ -67,7 +67,8 @@ _request_options = grouped(
         help="Validate the output of the probe on another machine; - for standard input. Repeatable.",
     ),
     engine_option(
-        "Where the image is. assemble: in the cache directory, run by runc or namespaces. auto: docker if it has it."
+        "Where the image is. assemble: in the cache directory, run by runc or namespaces."
+        " auto: docker if it has the image."
     ),
     runtime_option,
     click.option(

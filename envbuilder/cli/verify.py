@@ -19,9 +19,9 @@ from envbuilder.image.assemble import assemble
 from envbuilder.image.attestation.signing_keys import public_key
 from envbuilder.image.builder import Engine
 from envbuilder.image.signing import Unsigned
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, assembly_context
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session

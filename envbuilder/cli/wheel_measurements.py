@@ -15,7 +15,7 @@ from envbuilder.curation.wheel_audit.claims import measured_wheel
 from envbuilder.curation.wheel_audit.measure import measure
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.index import IndexFile
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.oci.transfers import Transfer
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import downloads, package_index

@@ -114,7 +114,7 @@ def open_elf(stream: BinaryIO) -> ELFFile:
         elf = ELFFile(stream)
         count = elf.num_sections()
     if not 0 < count < _MOST:
-        raise Damaged(f"an ELF file with {count} sections: what it holds cannot be told")
+        raise Damaged(f"an ELF file with {count} sections: its content cannot be determined")
     return elf
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 _ADDRESS = re.compile(r"://[^\s\"'<>]+")
+_PIN = re.compile(r"@(?:sha256:|(?:[0-9a-f]{40}|[0-9a-f]{64})(?![\w-]|[.:].))[^@]*\Z")
+"""The digest of an image or the commit of a repository, behind an address."""
 _EXAMPLES = ("USER:PASSWORD", "USER")
 
 
@@ -19,17 +21,19 @@ def without_logins(text: str) -> str:
     Example:
         >>> without_logins("no answer from https://me:pass/w@rd@index.example/simple/, team/tf@sha256:12")
         'no answer from https://index.example/simple/, team/tf@sha256:12'
+        >>> without_logins("git+ssh://git@git.example/team/catalog@" + "a" * 40)
+        'git+ssh://git.example/team/catalog@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
     """
     return _ADDRESS.sub(_without_login, text)
 
 
 def _without_login(address: re.Match[str]) -> str:
-    login, at, rest = address[0].removeprefix("://").rpartition("@")
-    if rest.startswith("sha256:"):
-        login, at, rest = login.rpartition("@")
+    whole = address[0].removeprefix("://")
+    pin = _PIN.search(whole)
+    login, at, rest = (whole[: pin.start()] if pin else whole).rpartition("@")
     # An unquoted password may contain any character of an address, and a path may contain an @.
     is_login = at and login not in _EXAMPLES and (":" in login or "/" not in login)
-    return f"://{rest}" if is_login else address[0]
+    return f"://{rest}{pin[0] if pin else ''}" if is_login else address[0]
 
 
 class EnvbuilderError(Exception):
@@ -140,6 +144,10 @@ class NotOnIndex(SourceUnreachable):
             hint="name another index (--index URL), or a bundle that holds everything (--bundle FILE)",
         )
         self.files = files
+
+
+class TimeLimitReached(SourceUnreachable):
+    """A resolution of packages took longer than it may."""
 
 
 class NoUsableBase(SourceUnreachable):

@@ -13,7 +13,6 @@ from packaging.version import Version
 from envbuilder.core import names, references
 from envbuilder.core.digests import sha256_digest
 from envbuilder.core.field_rules import Parsed
-from envbuilder.core.image_paths import allowable, image_path
 from envbuilder.core.versions import Release
 
 
@@ -62,7 +61,7 @@ def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"{text!r} is no regular expression: {error}") from error
+        raise ValueError(f"{text!r} is not a regular expression:  {error}") from error
     return text
 
 
@@ -80,7 +79,6 @@ def _tagged_image(text: str) -> str:
     return text
 
 
-AllowedPath: TypeAlias = Annotated[str, Parsed(allowable)]
 ArchiveMember: TypeAlias = Annotated[str, Parsed(names.archive_member)]
 DebianFile: TypeAlias = Annotated[str, Parsed(names.debian_file)]
 Commit: TypeAlias = Annotated[str, _or_empty(names.commit)]
@@ -95,7 +93,6 @@ FileName: TypeAlias = Annotated[str, Parsed(names.file_name)]
 FileSize: TypeAlias = Annotated[int, within(0, names.LARGEST_FILE)]
 HttpsAddress: TypeAlias = Annotated[str, _or_empty(names.https_address)]
 ImageName: TypeAlias = Annotated[str, Parsed(references.image_name)]
-ImagePath: TypeAlias = Annotated[str, Parsed(image_path)]
 LayerId: TypeAlias = Annotated[str, Parsed(names.layer_id)]
 LibraryName: TypeAlias = Annotated[str, Parsed(names.library_name)]
 MediaType: TypeAlias = Annotated[str, Parsed(names.media_type)]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from typing import Annotated, TypeAlias
 
+from envbuilder.core.field_rules import Parsed
 from envbuilder.core.image_layout import OURS, PYTHON, VENV
 from envbuilder.core.memory_policy import START_NAME
 
@@ -55,7 +57,7 @@ Source: the programs of Debian's essential packages that shell scripts use, apt,
 
 
 def impossible(path: str) -> str:
-    """Return why a relative path is not possible in an image; empty if it is.
+    """Return the reason why a relative path is not possible in an image; empty if it is possible.
 
     Example:
         >>> impossible("usr/bin/.wh.python3")
@@ -161,12 +163,11 @@ _OF_THE_SYSTEM = frozenset(
 """Top-level directories that belong to the base, or that are hidden in a running container."""
 
 
-def image_path(text: str) -> str:
-    """Return the path of an own file in an image, unchanged.
+def absolute_path(text: str) -> str:
+    """Return the path of any file in an image, unchanged.
 
     Raises:
-        ValueError: It is not an absolute path in its shortest form, is not possible in a layer, or is in a directory of
-            the base or envbuilder.
+        ValueError: It is not an absolute path in its shortest form, or is not possible in a layer.
     """
     if not text.startswith("/") or posixpath.normpath(text) != text or text.startswith("//") or text == "/":
         raise ValueError(f"{text!r} is not an absolute path in the image")
@@ -174,6 +175,17 @@ def image_path(text: str) -> str:
         raise ValueError(f"{text!r} has characters that a path in an image must not have")
     if reason := impossible(text[1:]):
         raise ValueError(f"{text!r} cannot be in an image: {reason}")
+    return text
+
+
+def image_path(text: str) -> str:
+    """Return the path of an own file in an image, unchanged.
+
+    Raises:
+        ValueError: It is not an absolute path in its shortest form, is not possible in a layer, or is in a directory of
+            the base or envbuilder.
+    """
+    absolute_path(text)
     if text in _ACCOUNTS:
         raise ValueError(f"{text!r} contains the users of the image; set the user with `user:`")
     if text.split("/")[1] in _OF_THE_SYSTEM and not text.startswith("/usr/local/"):
@@ -181,6 +193,10 @@ def image_path(text: str) -> str:
     if is_ours(text[1:]):
         raise ValueError(f"{text!r} is in a directory that envbuilder writes; use /workspace, /app or another")
     return text
+
+
+AllowedPath: TypeAlias = Annotated[str, Parsed(allowable)]
+ImagePath: TypeAlias = Annotated[str, Parsed(image_path)]
 
 
 def parents(path: str) -> Iterator[str]:

@@ -37,7 +37,7 @@ def load_json(content: str | bytes, *, limit: int = LARGEST, surrogates: bool = 
         {'a': [1, 2.5]}
         >>> load_json('{"a": 1, "a": 2}')
         Traceback (most recent call last):
-        envbuilder.core.json_input.BadJson: the key 'a' stands there twice
+        envbuilder.core.json_input.BadJson: the key 'a' is duplicated
     """
     if len(content) > limit:
         raise BadJson(f"more than {limit} bytes")
@@ -94,14 +94,14 @@ def _number(text: str) -> float:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise BadJson(f"{name} is no JSON")
+    raise BadJson(f"{name} is not JSON")
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise BadJson(f"the key {twice[:80]!r} stands there twice")
+        raise BadJson(f"the key {twice[:80]!r} is duplicated")
     return found
 
 
@@ -127,4 +127,4 @@ def _require_text(value: object) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise BadJson("text with half of a surrogate pair") from None
+        raise BadJson("text with an unpaired surrogate") from None

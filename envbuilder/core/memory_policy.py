@@ -81,15 +81,15 @@ class GpuMemory:
         """Behaviour of TensorFlow, in words."""
         match self.way:
             case Way.ALL:
-                return "nearly all of it at start, as TensorFlow does by itself"
+                return "nearly all memory at start (TensorFlow's default)"
             case Way.GROWTH:
-                return "as it is needed, never given back"
+                return "on demand, never released"
             case Way.FRACTION:
-                return f"{self.share} of each GPU's own memory at start"
+                return f"{self.share} of the memory of each GPU, at start"
             case Way.LIMIT:
-                return f"{_size(self.limit)} of each GPU and no more"
+                return f"at most {_size(self.limit)} of each GPU"
             case Way.ASYNC:
-                return "by CUDA's own pool, as it is needed"
+                return "on demand, from CUDA's memory pool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

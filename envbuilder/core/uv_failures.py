@@ -26,7 +26,7 @@ _SIZE_SIGNAL = signal.SIGXFSZ
 
 
 def failure_of(status: int, output: str, places: str) -> EnvbuilderError | None:
-    """Return why uv failed; None if it concerns packages, or the index does not respond.
+    """Return the reason why uv failed; None if it concerns packages, or the index does not respond.
 
     Args:
         status: Its exit status, negative for a signal.

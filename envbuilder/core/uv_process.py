@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.errors import SourceUnreachable, TimeLimitReached
 from envbuilder.core.http.limits import LEAST
 
 SILENCE = 50.0
@@ -48,7 +48,7 @@ class Activity:
     moved: int = 0
 
 
-class Progress:
+class ProgressWatch:
     """Detection of processes that make no progress.
 
     Args:
@@ -123,7 +123,7 @@ def run_process(
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as process:
-        progress = Progress(lambda: activity(process.pid), allowed, time.monotonic)
+        progress = ProgressWatch(lambda: activity(process.pid), allowed, time.monotonic)
         try:
             while True:
                 with suppress(subprocess.TimeoutExpired):
@@ -136,14 +136,14 @@ def run_process(
             raise
 
 
-def _require_progress(progress: Progress, allowed: float, ends: float, timeout: float) -> None:
+def _require_progress(progress: ProgressWatch, allowed: float, ends: float, timeout: float) -> None:
     if progress.ended():
         raise SourceUnreachable(
             f"the package index is too slow: uv made no progress for {allowed:.0f} seconds and was ended",
             hint="check network and proxy, or name another index: --index URL; UV_HTTP_TIMEOUT=SECONDS allows more",
         )
     if time.monotonic() >= ends:
-        raise SourceUnreachable(f"the package index did not answer within {timeout / 60:.0f} minutes", hint="try again")
+        raise TimeLimitReached(f"the package index did not answer within {timeout / 60:.0f} minutes", hint="try again")
 
 
 def activity(pid: int) -> Activity:

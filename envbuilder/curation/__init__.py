@@ -1,1 +1,1 @@
-"""How environments of the catalog are made and proven, for maintainers."""
+"""Creation and proof of environments of the catalog, for maintainers."""

@@ -21,7 +21,7 @@ from envbuilder.curation.new_environment import NewRelease, library_set, model_f
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.wheel_audit.audited_wheel import Audit, MeasuredWheel
 from envbuilder.lock.index.index import IndexFile
-from envbuilder.lock.resolve.wheel_files import Candidate, best
+from envbuilder.lock.resolve.wheel_files import IndexCandidate, best
 
 _NEWEST_GLIBC = Release("2.40")
 """Wheels for any supported Linux are accepted, because nothing in them is run."""
@@ -180,7 +180,7 @@ def _record_new(
 
 
 def _best(files: tuple[IndexFile, ...], python: Release, what: str) -> IndexFile:
-    found = best((Candidate(file=file.file, sha256=file.sha256) for file in files), python, _NEWEST_GLIBC)
+    found = best((IndexCandidate(file=file.file, sha256=file.sha256) for file in files), python, _NEWEST_GLIBC)
     if found is None:
         known = ", ".join(map(str, pythons_of(files))) or "none"
         raise ResolutionFailed(

@@ -10,10 +10,10 @@ from typing import Protocol
 from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.evidence import (
-    BuiltImage,
     BuiltWithStandIns,
     Evidence,
     Grade,
+    ProvenImage,
     RanOnCpu,
     RanOnGpu,
     Resolved,
@@ -36,7 +36,7 @@ from envbuilder.lock.resolve.requests import build_request, row_request
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures, dump_closures, merged, request_digest
 
-_RUNS = (RanOnCpu, BuiltWithStandIns, BuiltImage, RanOnGpu)
+_RUNS = (RanOnCpu, BuiltWithStandIns, ProvenImage, RanOnGpu)
 _ENOUGH = {Grade.IMAGE_WITH_STAND_INS: {Grade.IMAGE_WITH_STAND_INS, Grade.IMAGE}}
 """Grades that answer a request, where it is not that grade alone."""
 
@@ -298,7 +298,7 @@ def _run_image(row: Environment, grade: Grade, proof: Proof, ports: ProofPorts) 
         return _failed(proof, grade, error.message, ports.today)
     if not report.passed:
         return _failed(proof, grade, first_problem(report), ports.today)
-    weaker = (BuiltImage, BuiltWithStandIns) if isinstance(entry, BuiltImage) else (type(entry),)
+    weaker = (ProvenImage, BuiltWithStandIns) if isinstance(entry, ProvenImage) else (type(entry),)
     return replace(proof, evidence=(*_without(proof.evidence, *weaker), entry))
 
 
@@ -320,7 +320,7 @@ def _untried(row: Environment, proof: Proof, grade: Grade, why: str, ports: Proo
 def _holds(entry: Evidence, digests: set[str]) -> bool:
     """Return True if evidence matches the current closures of the row."""
     match entry:
-        case Resolved() | RanOnCpu() | BuiltWithStandIns() | BuiltImage() | RanOnGpu():
+        case Resolved() | RanOnCpu() | BuiltWithStandIns() | ProvenImage() | RanOnGpu():
             return entry.closure in digests
         case _:
             return True

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Protocol
 
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnGpu
+from envbuilder.catalog.evidence import BuiltWithStandIns, Evidence, Grade, ProvenImage, RanOnGpu
 from envbuilder.core.errors import ToolFailed
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.stand_ins.replacement import Replaced
@@ -117,5 +117,5 @@ def _evidence(  # noqa: PLR0913  each is a part of one entry
         return RanOnGpu(**common, gpu=gpu, driver=driver, report=report, when=today)
     python = facts.get("Python", "").partition(" ")[0]
     if proven is Grade.IMAGE:
-        return BuiltImage(**common, python=python, report=report, when=today)
+        return ProvenImage(**common, python=python, report=report, when=today)
     return BuiltWithStandIns(**common, python=python, stand_ins=stand_ins, report=report, when=today)

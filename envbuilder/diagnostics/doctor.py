@@ -152,8 +152,8 @@ def look_into_container(
         if python:
             hint = f"take the first Python that it has: envbuilder doctor --container {name}"
             raise ToolFailed(f"{origin} cannot run {python}: no such program", hint=hint)
-        hint = "put one there, or look from its host: `envbuilder doctor`"
-        raise ToolFailed(f"{origin} has no Python to look with", hint=hint)
+        hint = "install a Python in it, or examine its host: `envbuilder doctor`"
+        raise ToolFailed(f"{origin} has no Python to run the probe", hint=hint)
     facts = read_answer(done.status, done.stdout, done.stderr, origin=origin)
     return HostProbe(document=done.stdout, facts=facts, host_environment=None)
 

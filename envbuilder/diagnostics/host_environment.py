@@ -79,14 +79,14 @@ class Address:
 
 
 class HostServices(Protocol):
-    """What runs containers and commands on this machine."""
+    """Port to the programs that run containers and commands on this machine."""
 
     def engine(self) -> EngineInfo:
-        """Return what the container engine says about itself; raise `EngineError` without one."""
+        """Return the properties of the container engine; raise `EngineError` without one."""
         ...
 
     def sandbox(self) -> str:
-        """Return what runs commands in images without an engine; raise `EnvbuilderError` if nothing can."""
+        """Return the sandbox that runs commands in images; raise `EnvbuilderError` if there is none."""
         ...
 
     def has_toolkit(self) -> bool:
@@ -98,7 +98,7 @@ class SourceAccess(Protocol):
     """Package index, Debian archive and registry, as this machine is configured."""
 
     def address(self, kind: SourceKind, engine: EngineInfo | None) -> Address | None:
-        """Return where a source is, given what the engine says (None without one); None if nothing names it."""
+        """Return the address of a source, given the properties of the engine; None if nothing names it."""
         ...
 
     def ask(self, url: str, limit: float) -> int | Silence | None:
@@ -106,7 +106,7 @@ class SourceAccess(Protocol):
         ...
 
     def is_proxied(self, url: str) -> bool:
-        """Return True if a proxy stands before an address."""
+        """Return True if an address is reached through a proxy."""
         ...
 
 

@@ -6,11 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from packaging.version import Version
-
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.expectation import Expectation
-from envbuilder.catalog.selection import select
 from envbuilder.core.errors import ToolFailed, UsageError
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy
 from envbuilder.diagnostics.checks.evaluation import run_checks
@@ -22,6 +19,7 @@ from envbuilder.diagnostics.probe.decoding import read_answer
 from envbuilder.diagnostics.probe.requests import ProbeRequest, launch, request_for
 from envbuilder.image.embedded_lock import ImageEngine, lock_inside, no_hook
 from envbuilder.lock.lock import Lock
+from envbuilder.lock.lock_environments import environment_of
 from envbuilder.oci.runtime.command import RunResult
 
 
@@ -141,7 +139,7 @@ def _with_memory(expectation: Expectation, policy: MemoryPolicy) -> Expectation:
 
 def _expectation_of(catalog: Catalog, lock: Lock) -> Expectation:
     """Return the expected properties of an image of a lock, by its row."""
-    row = select(catalog, lock.environment, Version(lock.framework_version))
+    row = environment_of(catalog, lock)
     return expect(row, lock, catalog.cuda)
 
 
@@ -195,7 +193,7 @@ def validate_target(
 
 
 def by_command(python: str, origin: str, run: Callable[[tuple[str, ...]], RunResult]) -> ProbeRunner:
-    """Return what runs the probe by one command, where no file can be put.
+    """Return a runner of the probe that needs one command and no writable files.
 
     Args:
         python: Path of the interpreter in the target.

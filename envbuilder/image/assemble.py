@@ -117,9 +117,11 @@ def assemble(  # noqa: PLR0913  three are options
             fetching.pull(each, layer_format)
         archives = [pin for each in drafts for pin in each.archives(context.store)]
         packages = [pin for each in drafts for pin in each.missing(context.store)]
+        for each in drafts:
+            # First: the interpreter in it compiles what is fetched.
+            fetching.order_base(each)
         fetching.order(packages, context.archives.missing(archives), drafts)
         for each, target in zip(drafts, targets, strict=True):
-            fetching.order_base(each)
             making.order(each, layer_format)
             making.order_sends(each, layer_format, target)
         making.settle()
@@ -156,7 +158,8 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat) -> Assembl
     image = image_of(done.plan, pins, done.ingredients.base.config, packer=packer_of(layer_format))
     _compare(done.lock, image, layer_format)
     clashes = clashes_between_packages(done.plan, done.ingredients)
-    notes = tuple(dict.fromkeys((*clashes, *(note for record in records for note in record.notes))))
+    unknown = _unknown_layers(done, layer_format)
+    notes = tuple(dict.fromkeys((*clashes, *unknown, *(note for record in records for note in record.notes))))
     # Of layers that only the lock knows, the libraries are unknown; they were compared when it was written.
     is_compared = done.lock.image is not None and (not made or bool(done.unrecorded - made))
     missing = () if is_compared else _missing_libraries(records, done)
@@ -167,6 +170,17 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat) -> Assembl
         made=frozenset(made),
         notes=(*notes, *missing),
         is_confirmed=not done.cached - made,
+    )
+
+
+def _unknown_layers(done: Draft, layer_format: LayerFormat) -> tuple[str, ...]:
+    """Return a note for each layer with listed files that is not made for this image; nothing in other formats."""
+    listed = [layer for layer, _ in done.lock.prioritized_files] if layer_format is LayerFormat.ESTARGZ else []
+    there = {layer.id for layer in done.layers}
+    return tuple(
+        f"`prioritized_files` names the layer {layer}, which is not made for this image: record the reads again"
+        for layer in listed
+        if layer not in there
     )
 
 

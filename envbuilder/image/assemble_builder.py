@@ -16,9 +16,9 @@ from envbuilder.image.container_engine import Listener
 from envbuilder.image.deliver import Delivery, Destinations, ImagePushes
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import KeptImage, Records
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import AssembledImage
 
 

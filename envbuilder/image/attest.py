@@ -45,7 +45,7 @@ def attest(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> Asse
 
 
 def statements(lock: Lock, manifest: str, layer_format: LayerFormat) -> tuple[Statement, ...]:
-    """Return what a lock says about its image: bill of materials and provenance.
+    """Return the statements of a lock about its image: bill of materials and provenance.
 
     Args:
         lock: The lock.

@@ -14,9 +14,9 @@ from typing import Protocol
 from envbuilder.core.references import repository_of
 from envbuilder.image.builds import Builder, BuildStep, LoadResult
 from envbuilder.image.container_engine import Listener
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.transfers import PushResult
 

@@ -120,6 +120,10 @@ class ContainerEngine(Protocol):
         """Run a command in a new container, and remove the container in any case."""
         ...
 
+    def forget(self, container: str, image: str) -> None:
+        """Remove a container and a name of an image, as far as they exist: those of kept changes."""
+        ...
+
     def follow(self, request: RunRequest, console: Console) -> int:
         """Run a command in a new container without time limit, connected to standard streams.
 
@@ -129,5 +133,8 @@ class ContainerEngine(Protocol):
 
         Returns:
             Its exit status; 127 and 126 if it cannot be started, as in a shell.
+
+        Raises:
+            UsageError: Its changes cannot be kept as requested.
         """
         ...

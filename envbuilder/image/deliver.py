@@ -12,7 +12,7 @@ from typing import Protocol
 from envbuilder.image.builder import Delivered
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.layers.ports import LayerPushes
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.archive import write_archive
 from envbuilder.oci.layout.directory import write_layout

@@ -1,4 +1,4 @@
-"""The files of locks in a directory, each under a name that tells its source.
+"""The files of locks in a directory, each under a name that shows its source.
 
 That of vendor archives can replace every publisher: `--publisher '*'=DIR/archives`.
 """

@@ -21,8 +21,7 @@ from envbuilder.image.layers.ports import PackageFiles
 from envbuilder.image.lock_files import LockFiles
 from envbuilder.image.vendor.libraries import ArchiveFiles
 from envbuilder.lock.index.index import IndexFile
-from envbuilder.lock.lock import Lock, PackagePin, ToolName
-from envbuilder.lock.spec_values import OwnFile
+from envbuilder.lock.lock import Lock, OwnFile, PackagePin, ToolName
 from envbuilder.oci.store import Store
 
 

@@ -12,8 +12,7 @@ from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.files import CHUNK
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.lock.index.index import IndexFile
-from envbuilder.lock.lock import Lock, PythonPin, ToolPin
-from envbuilder.lock.spec_values import OwnFile
+from envbuilder.lock.lock import Lock, OwnFile, PythonPin, ToolPin
 from envbuilder.oci.store import Store
 
 

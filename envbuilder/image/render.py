@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.archives.confined_writer import ConfinedWriter
 from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.core.files import CHUNK
 from envbuilder.image.dockerfile.build_context import Rendered, render
@@ -72,7 +72,7 @@ def write(
     """
     _make_room(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with Below(folder) as below:
+    with ConfinedWriter(folder) as below:
         with below.file(_MARKER, mode=0o644) as marker:
             marker.write(b"What lies here is overwritten by the next `envbuilder render`.\n")
         for text in files.texts:
@@ -94,7 +94,7 @@ def write(
                 target.write(file.content)
 
 
-def _copy(source: Path, below: Below, path: str, mode: int) -> None:
+def _copy(source: Path, below: ConfinedWriter, path: str, mode: int) -> None:
     with source.open("rb") as content, below.file(path, mode=mode) as target:
         shutil.copyfileobj(content, target, CHUNK)
 

@@ -33,7 +33,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class BuildAttempt:
     """One build.
 
     Attributes:
@@ -66,7 +66,7 @@ ODD = Surroundings(
 class IsolatedBuild(Protocol):
     """Builds in surroundings of its own."""
 
-    def __call__(self, folder: Path, surroundings: Surroundings) -> Attempt:
+    def __call__(self, folder: Path, surroundings: Surroundings) -> BuildAttempt:
         """Build the lock in a directory with the cache that is there, and no network."""
         ...
 
@@ -79,7 +79,7 @@ def reproduce(  # noqa: PLR0913  what is built, of what, where and how
     store: Store,
     digests: Iterable[str],
     work: Path,
-) -> tuple[Attempt, ...]:
+) -> tuple[BuildAttempt, ...]:
     """Build a lock once in each of some surroundings, from its files alone; known digests and layers are not used.
 
     Args:
@@ -104,7 +104,7 @@ def reproduce(  # noqa: PLR0913  what is built, of what, where and how
     return tuple(attempts)
 
 
-def differences(attempts: Iterable[Attempt]) -> tuple[str, ...]:
+def differences(attempts: Iterable[BuildAttempt]) -> tuple[str, ...]:
     """Return the ids of the layers that differ between any two attempts, lowest first."""
     listed = [dict(attempt.layers) for attempt in attempts]
     names: Mapping[str, None] = dict.fromkeys(name for layers in listed for name in layers)

@@ -112,7 +112,7 @@ def wait_for(server: Server, ended: threading.Event) -> bool:
 
 
 def _answers(server: Server) -> bool:
-    """Return True if the page is there; proxies of this host are not asked."""
+    """Return True if the page responds; proxies of this host are not used."""
     connection = http.client.HTTPConnection(LOOPBACK, server.port, timeout=_SECONDS_TO_ANSWER)
     try:
         connection.request("GET", server.path)

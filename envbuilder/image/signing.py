@@ -65,7 +65,7 @@ Judge: TypeAlias = Callable[[SignedLayer], SignatureOutcome | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignatureCheck:
-    """Whether an image, or a statement about it, is signed by a key.
+    """The result of checking the signature of an image, or of a statement about it.
 
     Attributes:
         title: What was checked: `image`, or the title of the statement.

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.catalog.environments import BaseKind, PythonProvider
-from envbuilder.lock.lock import Lock
+from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import OwnFile, Sources, Spec
+from envbuilder.lock.spec_values import Spec
 
 _SHOWN = 5
 _LAYERS = "layers: those that {} has by their keys are not made here, and their content is not compared"

@@ -27,7 +27,7 @@ _TAR = re.compile(r"[0-9a-f]{12}\.tar")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class CachePart:
     """A part of the cache that was read.
 
     Attributes:
@@ -66,7 +66,7 @@ class CacheState:
         unchecked: Names of directories without recorded digests, sorted.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[CachePart, ...]
     damaged: tuple[Damage, ...]
     unchecked: tuple[str, ...]
 
@@ -84,10 +84,10 @@ def verify_cache(
         removing: Remove damaged items, unless a command uses them; waits until no build uses the store.
     """
     with store.alone() if removing else store.used():
-        parts: list[Part] = []
+        parts: list[CachePart] = []
         damaged: list[Damage] = []
         for holds, paths, check in _checks(cache, store):
-            part = Part(holds=holds, count=len(paths), bytes=bytes_of(*paths))
+            part = CachePart(holds=holds, count=len(paths), bytes=bytes_of(*paths))
             progress(f"reading {part.count} {holds}")
             with ThreadPoolExecutor(_THREADS) as pool:
                 reasons = list(pool.map(check, paths))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
+from typing import Protocol
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
@@ -15,14 +17,15 @@ from envbuilder.catalog.advise.advice import Advice, Query, RequestedRange, Topi
 from envbuilder.catalog.advise.recommend import PRICES, advise
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import find
-from envbuilder.core.errors import ResolutionFailed
+from envbuilder.core.errors import ResolutionFailed, TimeLimitReached
 from envbuilder.core.names import requirement_name
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
 from envbuilder.lock.container_settings import ContainerSettings
+from envbuilder.lock.lock import OwnFile
 from envbuilder.lock.project.clues import Clue, ClueKind, UnusedLine
 from envbuilder.lock.project.conclusions import Conclusions, Device
-from envbuilder.lock.spec_values import OwnFile, Spec
+from envbuilder.lock.spec_values import Spec
 
 _TOPICS = {
     Topic.PATCH: ClueKind.TENSORFLOW,
@@ -32,6 +35,8 @@ _TOPICS = {
     Topic.CUDNN: ClueKind.CUDNN,
 }
 """What may be given up so that an environment fits, and the clue that asked for it."""
+
+_WORDS = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,47 +308,105 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def resolvable(spec: Spec, resolve: Callable[[Spec], object]) -> tuple[Spec, tuple[PackageChange, ...]]:
-    """Return a spec whose packages can be resolved together, and what had to be changed for it.
+class Resolve(Protocol):
+    """Resolves a spec."""
 
-    All packages are tried at once, and groups of them are halved until those that do not fit are found. Such a package
-    is built from source if that helps, else it may have any version, else it is left out.
+    def __call__(self, spec: Spec, *, seconds: float | None = None) -> object:
+        """Resolve the packages of a spec.
 
-    Args:
-        spec: The spec.
-        resolve: Resolves a spec; raises ResolutionFailed.
+        Args:
+            spec: The spec.
+            seconds: Time for it; None for a long one.
+
+        Raises:
+            ResolutionFailed: They do not go together.
+            TimeLimitReached: It took longer.
+        """
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Trials:
+    """Resolutions that show whether packages go together.
+
+    Attributes:
+        resolve: Resolves a spec.
+        source_seconds: Time for those with source distributions, all together: each may have to be built to tell what
+            it requires.
+        clock: Returns seconds; only differences count.
     """
-    changes: list[PackageChange] = []
-    accepted = replace(spec, packages=())
 
-    def fits(candidate: Spec) -> ResolutionFailed | None:
+    resolve: Resolve
+    source_seconds: float
+    clock: Callable[[], float]
+    _used: float = 0.0
+
+    def problem(self, spec: Spec) -> ResolutionFailed | None:
+        """Return why the packages of a spec do not go together; None if they do."""
         try:
-            resolve(candidate)
+            self.resolve(spec)
         except ResolutionFailed as error:
             return error
         return None
 
+    def problem_from_source(self, spec: Spec) -> ResolutionFailed | None:
+        """Return the same for a spec that builds another package, which is not known to work when the time is over."""
+        left, begun = self.source_seconds - self._used, self.clock()
+        try:
+            if left > 0:
+                self.resolve(spec, seconds=left)
+                return None
+        except ResolutionFailed as error:
+            return error
+        except TimeLimitReached:
+            pass
+        finally:
+            self._used += self.clock() - begun
+        return ResolutionFailed(f"not checked within {self.source_seconds:.0f} seconds (--source-limit)")
+
+
+def resolvable(spec: Spec, trials: Trials) -> tuple[Spec, tuple[PackageChange, ...]]:
+    """Return a spec whose packages can be resolved together, and what had to be changed for it.
+
+    All packages are tried at once. A group that does not fit is divided into the packages that the resolver names and
+    the others, or halved, until those that do not fit are found. Such a package is built from source if that helps,
+    else it may have any version, else it is left out.
+
+    Args:
+        spec: The spec.
+        trials: Tries packages; one that is not known to work is left out.
+    """
+    changes: list[PackageChange] = []
+    accepted = replace(spec, packages=())
+
     def add(group: tuple[str, ...]) -> None:
         nonlocal accepted
         whole = _with(accepted, group)
-        problem = fits(whole) if group else None
+        problem = trials.problem(whole) if group else None
         if problem is None:
             accepted = whole
         elif len(group) > 1:
-            half = len(group) // 2
-            add(group[:half])
-            add(group[half:])
+            for part in _parted(group, problem):
+                add(part)
         else:
-            accepted, change = _changed(accepted, group[0], problem, fits)
+            accepted, change = _changed(accepted, group[0], problem, trials)
             changes.append(change)
 
     add(spec.packages)
     return accepted, tuple(changes)
 
 
-def _changed(
-    accepted: Spec, package: str, problem: ResolutionFailed, fits: Callable[[Spec], ResolutionFailed | None]
-) -> tuple[Spec, PackageChange]:
+def _parted(group: tuple[str, ...], problem: ResolutionFailed) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return two parts of a group: those that the resolver does not name first, or halves if it names all or none."""
+    words = {word.rstrip(".-_") for word in _WORDS.findall(problem.message.lower())}
+    named = tuple(package for package in group if requirement_name(package) in words)
+    if named and len(named) < len(group):
+        return tuple(package for package in group if package not in named), named
+    half = len(group) // 2
+    return group[:half], group[half:]
+
+
+def _changed(accepted: Spec, package: str, problem: ResolutionFailed, trials: Trials) -> tuple[Spec, PackageChange]:
     """Return the spec with the mildest change of a package that can be resolved.
 
     Another version that has a wheel comes before the same version built from source, since an image has no compiler.
@@ -358,7 +421,7 @@ def _changed(
             candidate = replace(candidate, source_builds=tuple(sorted({*candidate.source_builds, name})))
         if requirement == package and not is_built:
             continue
-        last = fits(candidate)
+        last = trials.problem_from_source(candidate) if is_built else trials.problem(candidate)
         if last is None:
             after = f"{requirement}, built from source" if is_built else requirement
             return candidate, PackageChange(before=package, after=after, reason=reason)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Protocol
 
 from envbuilder.catalog.environments import BaseChoice, BaseSystem, Environment, PythonProvider
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.versions import Release
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Located, Location, Refused
 from envbuilder.lock.lock import BasePin, PythonPin
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 
 
 class BaseSource(Protocol):
@@ -76,7 +76,7 @@ def _candidates(row: Environment, spec: Spec) -> Iterator[BaseChoice | Refused]:
         if spec.python is None or spec.python == choice.python:
             yield choice
         elif choice.python_provider is PythonProvider.ARCHIVE:
-            yield replace(choice, python=spec.python)
+            yield row.with_python(choice, spec.python)
         else:
             yield Refused(
                 base=choice.system.id,

@@ -29,7 +29,7 @@ https://github.com/tensorflow/tensorflow/pull/49173.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ingredients:
+class LockIngredients:
     """All exact ingredients of one image.
 
     Attributes:
@@ -51,7 +51,7 @@ class Ingredients:
     tools: tuple[ToolPin, ...]
 
 
-def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingredients) -> Lock:
+def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: LockIngredients) -> Lock:
     """Return the lock of the ingredients."""
     located = ingredients.located
     choice = located.choice
@@ -83,6 +83,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
             row, choice, spec, catalog.driver_floor(row, choice), profiles=profile_inputs(ingredients.profiles)
         ),
         files=tuple(replace(file, source="") for file in spec.files),
+        prioritized_files=spec.prioritized,
         allow=spec.allow,
         name=spec.name,
         epoch=int(datetime(row.cutoff.year, row.cutoff.month, row.cutoff.day, tzinfo=UTC).timestamp()),

@@ -1,4 +1,4 @@
-"""Settings of the containers of an image: what they start, where, and what they tell about themselves.
+"""Settings of the containers of an image: what they start, where, as which user, and what they tell about themselves.
 
 They are the same in a spec, in its lock and in a plan; an unset one is in none of the documents.
 """
@@ -14,7 +14,8 @@ from typing import Annotated, TypeAlias
 from envbuilder.core.field_rules import Entries, NotEmpty, Parsed, Sorted
 from envbuilder.core.field_types import within
 from envbuilder.core.image_paths import image_path, parents
-from envbuilder.core.names import label_problem
+from envbuilder.core.memory_policy import VARIABLE
+from envbuilder.core.names import LARGEST_ID, account_name, label_problem, variable_problem
 
 _SAFE_PATH = re.compile(r"[A-Za-z0-9._+@/-]+")
 _PORT = re.compile(r"([1-9][0-9]{0,4})(?:/(tcp|udp|sctp))?")
@@ -77,7 +78,7 @@ def working_directory(text: str) -> str:
 
 
 def workdir_problem(workdir: str, files: Iterable[str]) -> str:
-    """Return why a path cannot be a directory beside own files; empty if it can.
+    """Return the reason why a path cannot be a directory beside own files; empty if it can.
 
     Args:
         workdir: Absolute path; empty for none.
@@ -111,8 +112,33 @@ def duration_text(seconds: int) -> str:
     return f"{seconds // size}{unit}"
 
 
+def _variable_name(text: str) -> str:
+    """Return the name of an environment variable that an image may set, unchanged.
+
+    Raises:
+        ValueError: It is not a name, or belongs into another field of a spec.
+    """
+    if problem := "is set by `memory:`" if text == VARIABLE else variable_problem(text):
+        raise ValueError(problem)
+    return text
+
+
 Words: TypeAlias = Annotated[tuple[str, ...], Parsed(_words, of=object, write=list)]
 _Duration: TypeAlias = Annotated[int, Parsed(_duration, write=duration_text)]
+AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an ordinary user")]
+Variables: TypeAlias = Annotated[tuple[tuple[Annotated[str, Parsed(_variable_name)], str], ...], Entries(ordered=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """User that the image runs as."""
+
+    name: Annotated[str, Parsed(account_name)]
+    uid: AccountId
+    gid: AccountId
+
+
+DEFAULT_USER = User(name="app", uid=1000, gid=1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,14 +12,14 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.names import requirement_name
 from envbuilder.core.versions import Release
 from envbuilder.lock.base_choice import BaseSource, PythonSource, choose
-from envbuilder.lock.builder import Ingredients, assemble, refuse_policy
+from envbuilder.lock.builder import LockIngredients, assemble, refuse_policy
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.inputs import has_same_base
 from envbuilder.lock.locations import Located, Location, OsPackages, Refused
 from envbuilder.lock.lock import BasePin, Lock, PackageGroup, PackagePin, PythonPin, ToolPin
 from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, requirements_of, resolve_profiles
 from envbuilder.lock.resolve.requests import (
-    Resolved,
+    ResolvedDistributions,
     build_request,
     layered,
     own_build_request,
@@ -37,7 +37,7 @@ class OsResolver(Protocol):
     """Resolver of OS packages on a base into exact files."""
 
     def refusal(self, choice: BaseChoice) -> Refused | None:
-        """Return why OS packages cannot be installed on this base from this machine; None if they can."""
+        """Return the reason why OS packages cannot be installed on this base from this machine; None if they can."""
         ...
 
     def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> OsPackages:
@@ -131,7 +131,7 @@ def lock(
         catalog,
         row,
         spec,
-        Ingredients(
+        LockIngredients(
             located=replace(located, base=replace(located.base, missing=missing)),
             refusals=refusals,
             packages=packages,
@@ -214,7 +214,7 @@ def _packages(  # noqa: PLR0913  one parameter for each ingredient
     return layered(
         row,
         located.choice,
-        Resolved(
+        ResolvedDistributions(
             shared=shared,
             added=added,
             complete=with_sizes(complete, request.python, sources.sizes.sizes),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from envbuilder.core.digests import shortened
+from envbuilder.core.digests import digest_of, shortened
 from envbuilder.lock.lock import Lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class LockChange:
     """One difference between two locks, or between a lock and what it should be.
 
     Attributes:
@@ -31,12 +31,12 @@ class Change:
         return f"~ {self.field} {self.old} -> {self.new}"
 
 
-def compare(old: Lock, new: Lock) -> tuple[Change, ...]:
+def compare(old: Lock, new: Lock) -> tuple[LockChange, ...]:
     """Return every pin and setting that differs, sorted by field; inputs are left out, since pins reflect them."""
     return _changes(_flat(old), _flat(new))
 
 
-def changed_inputs(lock: Lock, inputs: Mapping[str, str]) -> tuple[Change, ...]:
+def changed_inputs(lock: Lock, inputs: Mapping[str, str]) -> tuple[LockChange, ...]:
     """Return the changes in environment and spec since the lock was made; empty if it is up to date.
 
     Args:
@@ -46,9 +46,9 @@ def changed_inputs(lock: Lock, inputs: Mapping[str, str]) -> tuple[Change, ...]:
     return _changes(dict(lock.inputs), inputs)
 
 
-def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Change, ...]:
+def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[LockChange, ...]:
     return tuple(
-        Change(field=field, old=old.get(field, ""), new=new.get(field, ""))
+        LockChange(field=field, old=old.get(field, ""), new=new.get(field, ""))
         for field in sorted(old.keys() | new.keys())
         if old.get(field) != new.get(field)
     )
@@ -90,6 +90,10 @@ def _flat(lock: Lock) -> dict[str, str]:
     flat |= {
         f"files.{file.path}": f"{shortened(file.sha256)}{' executable' if file.executable else ''}"
         for file in lock.files
+    }
+    flat |= {
+        f"prioritized_files.{layer}": f"{len(paths)} files {shortened(digest_of(' '.join(paths).encode()))}"
+        for layer, paths in lock.prioritized_files
     }
     flat |= {f"allow.{path}": "allowed" for path in lock.allow}
     flat |= {f"profiles.{profile}": "added" for profile in lock.profiles}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from envbuilder.catalog.archives import ArchiveUse
 from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.core.digests import digest_of, shortened
 from envbuilder.core.versions import Release
-from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import OwnFile, Spec
+from envbuilder.lock.lock import Lock, OwnFile, PrioritizedFiles
+from envbuilder.lock.prioritized_files import dump_prioritized
+from envbuilder.lock.spec_values import Spec
 
 UPGRADED = "upgraded"
 """Input of a lock whose packages were upgraded: the day."""
@@ -52,6 +54,7 @@ def inputs(
         "spec.memory": str(spec.memory),
         "spec.require_driver": "true" if spec.require_driver else "",
         **{f"spec.files.{file.path}": _content(file) for file in spec.files},
+        "spec.prioritized_files": _prioritized(spec.prioritized),
         **dict(profiles),
         **{f"spec.env.{name}": f'"{value}"' for name, value in spec.env},
         **{f"spec.{name}": value for name, value in spec.settings.described()},
@@ -74,6 +77,12 @@ def has_same_base(existing: Lock, choice: BaseChoice, spec: Spec) -> bool:
 
 def _content(file: OwnFile) -> str:
     return f"{file.sha256[:12]}{' executable' if file.executable else ''}"
+
+
+def _prioritized(files: PrioritizedFiles) -> str:
+    """Return number and digest of the files of a list; empty if there are none."""
+    count = sum(len(paths) for _, paths in files)
+    return f"{count} files, {shortened(digest_of(dump_prioritized(files).encode()))}" if count else ""
 
 
 def _use(use: ArchiveUse) -> str:

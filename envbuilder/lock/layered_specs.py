@@ -227,20 +227,23 @@ def _fault(layer: SpecLayer, field: str, problem: str, hint: str = "") -> Invali
 
 
 def merged(layers: Iterable[SpecLayer]) -> Document:
-    """Return the fields of all layers as one document: mappings are merged, lists are added, scalars replace."""
-    root: Node = Mapping(line=1, entries=())
+    """Return the fields of all layers as one document: mappings are merged, lists are added, scalars replace.
+
+    An entry point removes the command of the layers below it, which is arguments of theirs. Source:
+    https://docs.docker.com/reference/dockerfile/#understand-how-cmd-and-entrypoint-interact
+    """
+    root = Mapping(line=1, entries=())
     for layer in layers:
         own = Mapping(line=1, entries=tuple(each for each in layer.root.entries if each[0] != EXTENDS))
-        root = _merged(root, own, ())
+        if "entrypoint" in dict(own.entries):
+            root = Mapping(line=root.line, entries=tuple(each for each in root.entries if each[0] != "command"))
+        root = Mapping(line=own.line, entries=_entries(root, own, ()))
     return Document(root=root, faults=())
 
 
 def _merged(base: Node, own: Node, path: FieldPath) -> Node:
     if isinstance(base, Mapping) and isinstance(own, Mapping) and path in _MAPPINGS:
-        entries = dict(base.entries)
-        for name, value in own.entries:
-            entries[name] = _merged(entries[name], value, (*path, name)) if name in entries else value
-        return Mapping(line=own.line, entries=tuple(entries.items()))
+        return Mapping(line=own.line, entries=_entries(base, own, path))
     if isinstance(base, Sequence) and isinstance(own, Sequence) and path in _LISTS:
         replaced = {_subject(item, path) for item in own.items}
         kept = tuple(item for item in base.items if _subject(item, path) not in replaced)
@@ -248,8 +251,15 @@ def _merged(base: Node, own: Node, path: FieldPath) -> Node:
     return own
 
 
+def _entries(base: Mapping, own: Mapping, path: FieldPath) -> tuple[tuple[str, Node], ...]:
+    entries = dict(base.entries)
+    for name, value in own.entries:
+        entries[name] = _merged(entries[name], value, (*path, name)) if name in entries else value
+    return tuple(entries.items())
+
+
 def _subject(item: Node, path: FieldPath) -> str:
-    """Return what an entry of a list is about: two about the same package are not added, the later one replaces."""
+    """Return the subject of an entry of a list: of two about one package, the later one is used."""
     text = str(item.value) if isinstance(item, Scalar) else ""
     if path == ("packages",):
         try:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
 from envbuilder.core.digests import shortened
-from envbuilder.core.field_rules import At, Entries, Parsed, Sorted, Unique, When
+from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted, Unique, When
 from envbuilder.core.field_types import (
-    AllowedPath,
     Commit,
     DebianFile,
     DebianName,
@@ -24,6 +23,7 @@ from envbuilder.core.field_types import (
     FileName,
     FileSize,
     ImageName,
+    LayerId,
     LibraryName,
     OptionalDebianVersion,
     OptionalDigest,
@@ -34,15 +34,20 @@ from envbuilder.core.field_types import (
     Sha256,
     within,
 )
-from envbuilder.core.image_paths import privileged_allowed
+from envbuilder.core.image_paths import AllowedPath, ImagePath, absolute_path, privileged_allowed
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
-from envbuilder.lock.container_settings import UNSET, ContainerSettings
-from envbuilder.lock.spec_values import OwnFile, User, Variables
+from envbuilder.lock.container_settings import UNSET, ContainerSettings, User, Variables
 from envbuilder.oci.images import ImagePin
 
 LOCK_SCHEMA = 2
+
+PrioritizedFiles: TypeAlias = Annotated[
+    tuple[tuple[LayerId, Annotated[tuple[Annotated[str, Parsed(absolute_path)], ...], Sorted()]], ...],
+    Entries(ordered=True),
+]
+"""Absolute paths of files, sorted, by the id of their layer."""
 
 
 class PackageGroup(StrEnum):
@@ -196,6 +201,25 @@ class CudaPin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFile:
+    """A file of the user in an image; in a spec, it may stand for a whole directory until that is expanded.
+
+    Attributes:
+        path: Absolute path in the image.
+        source: Its path on this machine; empty in a lock.
+        sha256: 64 hexadecimal digits of its content; empty in a spec whose files were not read yet.
+        size: Bytes.
+        executable: Whether all users may execute it.
+    """
+
+    path: ImagePath
+    source: Annotated[str, Omitted()] = ""
+    sha256: Sha256 = ""
+    size: FileSize = 0
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPin:
     """A program of envbuilder or of the build; only the probe and the memory hook are files of the image."""
 
@@ -247,6 +271,7 @@ class Lock:
         profiles: Ids of the profiles whose tools are in the image, sorted.
         packages: Sorted by group, then name; one file per distribution and group.
         files: Own files, sorted by path.
+        prioritized_files: For layers by their ids, files that are fetched first in the format `estargz`, sorted.
         allow: As in the spec.
         tools: Programs used by the build, sorted by name.
         deviations: Differences between the image and the environment that the wheel was compiled in.
@@ -276,6 +301,7 @@ class Lock:
     profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
     files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()
+    prioritized_files: PrioritizedFiles = ()
     allow: tuple[AllowedPath, ...] = ()
     tools: Annotated[tuple[ToolPin, ...], Unique("name")]
     deviations: tuple[str, ...]
@@ -338,6 +364,11 @@ class Lock:
         """The same lock with the OS packages of the build stage in the image: the base of that stage."""
         added = sorted((*self.os_packages, *self.build_os_packages), key=lambda pin: pin.name)
         return replace(self, os_packages=tuple(added), build_os_packages=(), image=None)
+
+    @property
+    def has_build_base(self) -> bool:
+        """True if the build stage has a base of its own, with OS packages that the image does not get."""
+        return bool(self.build_os_packages) and self.build_stage.unpacks_os_packages
 
     @property
     def allowed_privileged(self) -> frozenset[str]:

@@ -82,7 +82,7 @@ def load(text: str, file: str) -> Lock:
     document = read(text, file)
     value = value_of(document.root)
     if not isinstance(value, dict) or value.get("schema") != LOCK_SCHEMA:
-        problem = f"must be {LOCK_SCHEMA}: this is no lock, or one of another version"
+        problem = f"must be {LOCK_SCHEMA}: this is not a lock, or one of another version"
         hint = "lock again with this envbuilder: `envbuilder lock`"
         raise InvalidInput((Fault(file=file, line=document.root.line, field="schema", problem=problem, hint=hint),))
     return structured(LockDocument, document, file, check=_contradictions).lock

@@ -13,12 +13,13 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.errors import InvalidInput, UsageError
 from envbuilder.core.files import write_text
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, ToolPin
 from envbuilder.lock.lockfile import digest, dump, read_lock
 from envbuilder.lock.profiles import ChosenProfile
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.staleness import as_shipped, out_of_date, staleness
 from envbuilder.lock.targets import LockTarget, default_name
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.files import CHUNK
 from envbuilder.core.image_paths import image_path, parents
-from envbuilder.lock.spec_values import OwnFile
+from envbuilder.lock.lock import OwnFile
 
 _MOST_FILES = 100_000
 _OUTSIDE = "{source} is outside the directory of the spec: copy it there and use the copy"

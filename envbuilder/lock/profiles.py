@@ -18,7 +18,7 @@ from envbuilder.lock.resolve.requests import grouped_as, in_layer_order
 from envbuilder.lock.resolve.resolver import Resolution, Resolver
 
 
-class Installed(Protocol):
+class BaseDistribution(Protocol):
     """One distribution that an image has without the profile."""
 
     @property
@@ -73,7 +73,7 @@ def requirements_of(profiles: Iterable[ChosenProfile]) -> tuple[str, ...]:
 
 def profile_request(
     profiles: Iterable[ChosenProfile],
-    installed: Iterable[Installed],
+    installed: Iterable[BaseDistribution],
     shared: Resolution,
 ) -> Resolution:
     """Return the request for what profiles add to an image, which keeps its packages exactly as they are.
@@ -98,7 +98,7 @@ def profile_request(
 
 
 def resolve_profiles(
-    profiles: Sequence[ChosenProfile], installed: Sequence[Installed], shared: Resolution, resolver: Resolver
+    profiles: Sequence[ChosenProfile], installed: Sequence[BaseDistribution], shared: Resolution, resolver: Resolver
 ) -> tuple[Chosen, ...]:
     """Return the files that profiles add to an image, sorted by name; none of the packages that it has already.
 
@@ -178,7 +178,7 @@ def profile_inputs(profiles: Iterable[ChosenProfile]) -> tuple[tuple[str, str], 
     return tuple((f"profiles.{profile.id}", ", ".join(profile.requirements)) for profile in profiles)
 
 
-def _exactly(pin: Installed) -> str:
+def _exactly(pin: BaseDistribution) -> str:
     return f"{pin.name}=={pin.version}"
 
 

@@ -8,11 +8,15 @@ from typing import Annotated
 
 from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.field_rules import At, Entries, Parsed
-from envbuilder.core.field_types import ImagePath, exactly
+from envbuilder.core.field_types import exactly
+from envbuilder.core.image_paths import ImagePath
 from envbuilder.core.names import account_name
-from envbuilder.core.yaml.documents import Document, read
+from envbuilder.core.yaml.documents import Document
 from envbuilder.core.yaml.structured import structured
-from envbuilder.lock.spec_values import DEFAULT_USER, AccountId, OwnFile, Sources, Spec, User
+from envbuilder.lock.container_settings import DEFAULT_USER, AccountId, User
+from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lock import OwnFile
+from envbuilder.lock.spec_values import Spec
 
 SPEC_SCHEMA = 1
 
@@ -35,21 +39,16 @@ class SpecDocument:
     accept_nvidia_eula: bool = False
 
 
-def read_spec(text: str, file: str) -> Spec:
-    """Read a spec.
+def decoded(document: Document, file: str) -> Spec:
+    """Return the spec of a document.
 
     Args:
-        text: The document.
+        document: The document.
         file: Its path, for the faults.
 
     Raises:
         InvalidInput: With every fault.
     """
-    return decoded(read(text, file), file)
-
-
-def decoded(document: Document, file: str) -> Spec:
-    """Return the spec of a document; errors as in `read_spec`."""
     found = structured(SpecDocument, document, file, check=_contradictions)
     return replace(
         found.spec,

@@ -8,17 +8,18 @@ from pathlib import Path
 
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.selection import select
-from envbuilder.core.errors import UnknownEnvironment, UsageError
-from envbuilder.lock.diff import Change, changed_inputs
+from envbuilder.core.errors import UnknownEnvironment
+from envbuilder.lock.diff import LockChange, changed_inputs
 from envbuilder.lock.inputs import UPGRADED, inputs
-from envbuilder.lock.lock import CatalogPin, Lock, PackageGroup
+from envbuilder.lock.lock import Lock, PackageGroup
+from envbuilder.lock.lock_environments import unread_catalog
 from envbuilder.lock.profiles import chosen_profiles, profile_inputs
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec_values import Spec
 
 
-def staleness(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
+def staleness(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[LockChange, ...]:
     """Return the changes in environment and spec since a lock was made; empty if it is up to date.
 
     A lock made with an upgrade is compared with the same upgrade.
@@ -31,32 +32,23 @@ def staleness(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...
         row = row_of(catalog, spec, upgraded(existing))
     except UnknownEnvironment as error:
         if existing.catalog and spec.environment == existing.environment:
-            raise _missing(existing, existing.catalog) from error
+            raise unread_catalog(existing, existing.catalog) from error
         raise
     choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
     if choice is not None and spec.python is not None:
-        choice = replace(choice, python=spec.python)
+        choice = row.with_python(choice, spec.python)
     driver = catalog.driver_floor(row, choice) if choice else None
-    renamed = (Change(field="spec.name", old=existing.name, new=spec.name),) if existing.name != spec.name else ()
+    renamed = (LockChange(field="spec.name", old=existing.name, new=spec.name),) if existing.name != spec.name else ()
     profiles = profile_inputs(chosen_profiles(catalog, spec.profiles, row.framework.version))
     changed = changed_inputs(existing, dict(inputs(row, choice, spec, driver, profiles=profiles)))
     return (*_moved(catalog, existing), *changed, *renamed)
 
 
-def _missing(existing: Lock, pin: CatalogPin) -> UsageError:
-    """Return the error for an environment whose catalog is not available."""
-    return UsageError(
-        f"{existing.environment} is an environment of the catalog {pin}, which this command did not read",
-        hint=f"name the catalog {pin.name!r} below `catalogs:` in the spec, or in ENVBUILDER_CATALOGS: "
-        + (f"git+URL@{pin.commit}" if pin.commit else "its directory, or git+URL@COMMIT"),
-    )
-
-
-def _moved(catalog: Catalog, existing: Lock) -> tuple[Change, ...]:
+def _moved(catalog: Catalog, existing: Lock) -> tuple[LockChange, ...]:
     """Return the change of the catalog that the environment of a lock comes from; empty for none."""
     team = catalog.origin(existing.environment)
     old, new = existing.catalog.name if existing.catalog else "", team.name if team else ""
-    return (Change(field="catalog", old=old, new=new),) if old != new else ()
+    return (LockChange(field="catalog", old=old, new=new),) if old != new else ()
 
 
 def out_of_date(path: Path) -> str:

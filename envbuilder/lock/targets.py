@@ -18,12 +18,13 @@ from envbuilder.core.yaml.documents import Node
 from envbuilder.core.yaml.structured import line_of
 from envbuilder.lock.container_settings import workdir_problem
 from envbuilder.lock.layered_specs import EXTENDS, SpecLayer, merged, spec_layers
-from envbuilder.lock.lock import Lock
+from envbuilder.lock.lock import Lock, OwnFile, PrioritizedFiles
 from envbuilder.lock.lockfile import LOCK, SPEC, lock_path, read_lock
 from envbuilder.lock.own_files import beside, surveyed
+from envbuilder.lock.prioritized_files import named_list
 from envbuilder.lock.publisher_places import relative_to
 from envbuilder.lock.spec import decoded
-from envbuilder.lock.spec_values import OwnFile, Spec
+from envbuilder.lock.spec_values import Spec
 
 _MOST_CHARACTERS = 100
 
@@ -89,7 +90,8 @@ def default_name(path: Path, environment: str, rows: Collection[str]) -> str:
 def load_spec(path: Path, catalog: Catalog) -> Spec:
     """Return the spec in a file, with the values of those that it extends.
 
-    Interpreter archives, directories of publishers and own files are relative to the file that names them.
+    Interpreter archives, directories of publishers, own files and the list of files that are fetched first are relative
+    to the file that names them.
 
     Args:
         path: The file.
@@ -113,7 +115,7 @@ def load_spec(path: Path, catalog: Catalog) -> Spec:
         naming = next(layer for layer in reversed(layers) if layer.spec.settings.workdir)
         line = line_of(naming.root, ("workdir",))
         raise InvalidInput((Fault(file=str(naming.path), line=line, field="workdir", problem=problem),))
-    return replace(spec, files=files, sources=sources)
+    return replace(spec, files=files, prioritized=_prioritized(layers), sources=sources)
 
 
 def _merged(layers: tuple[SpecLayer, ...]) -> Spec:
@@ -141,6 +143,25 @@ def _files(layers: tuple[SpecLayer, ...]) -> tuple[OwnFile, ...]:
         own = surveyed(named, layer.path.parent, str(layer.path), line)
         found = beside(own, found, str(layer.path), line)
     return found
+
+
+def _prioritized(layers: tuple[SpecLayer, ...]) -> PrioritizedFiles:
+    """Return the list of files that are fetched first, of the last layer that names one."""
+    naming = next((layer for layer in reversed(layers) if layer.spec.prioritized_files), None)
+    if naming is None:
+        return ()
+    try:
+        return named_list(naming.spec.prioritized_files, naming.path.parent)
+    except ValueError as error:
+        field = "prioritized_files"
+        fault = Fault(
+            file=str(naming.path),
+            line=line_of(naming.root, (field,)),
+            field=field,
+            problem=str(error),
+            hint="`envbuilder run --record-reads FILE` writes one",
+        )
+        raise InvalidInput((fault,)) from error
 
 
 def _line_of_file(root: Node, path: str) -> int:

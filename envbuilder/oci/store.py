@@ -282,7 +282,7 @@ def verified(path: Path, digest: str, trusted: set[Path]) -> Path:
     if path not in trusted and digest_of_file(path) != digest:
         path.unlink(missing_ok=True)
         raise VerificationFailed(
-            f"{path} in the cache folder was damaged: its digest is not {digest}; it was removed",
+            f"{path} in the cache directory was damaged: its digest is not {digest}; it was removed",
             hint="run the command again",
         )
     trusted.add(path)

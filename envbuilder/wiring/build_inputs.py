@@ -36,8 +36,8 @@ from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.index.uv_index import UvIndex
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, PackagePin, ToolName
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.push import Push
@@ -45,7 +45,7 @@ from envbuilder.oci.registry.pushes import Pushes
 from envbuilder.oci.runtime.selection import choose, choose_writable
 from envbuilder.oci.store import Store
 from envbuilder.wiring.layer_caches import caches_to_read
-from envbuilder.wiring.mirrors import mirrors
+from envbuilder.wiring.mirrors import configured_archives, mirrors, registry_mirror
 from envbuilder.wiring.pythons import keep_python_of
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
@@ -73,9 +73,9 @@ def lock_files(session: Session, *, offline: bool = True) -> LockFiles:
 
 
 def add_archives(session: Session, sources: Sources) -> None:
-    """Copy the interpreter archives of the command line or the spec into the cache."""
-    for path in sources.python_archives:
-        keep_archive(session.files, Path(path))
+    """Copy the interpreter archives of the command line, the spec and the settings into the cache."""
+    for path in (*map(Path, sources.python_archives), *configured_archives(session.settings)):
+        keep_archive(session.files, path)
 
 
 def add_mirrored(session: Session, lock: Lock, sources: Sources, *, offline: bool = False) -> None:
@@ -140,7 +140,7 @@ def _base_contents(session: Session, sources: Sources, *, offline: bool = False)
     """Return the adapter that opens the bases of locks."""
     return BaseContents(
         debian=debian_trees(session, sources, offline=offline),
-        registry_mirror=sources.registry_mirror,
+        registry_mirror=registry_mirror(session.settings, sources),
         connect=registry_client(session.settings),
         store=session.store,
         runner=image_runner(session),
@@ -221,7 +221,7 @@ class Registries:
 
 
 def delivery(session: Session) -> Delivery:
-    """Return what brings assembled images to their destinations."""
+    """Return the delivery of assembled images to their destinations."""
     return Delivery(
         store=session.store,
         engine=session.engine,
@@ -249,7 +249,7 @@ def engine_bases(session: Session, sources: Sources) -> EngineBases:
     return EngineBases(
         engine=session.engine,
         debian=debian_trees(session, sources),
-        sources=sources,
+        registry_mirror=registry_mirror(session.settings, sources),
         listener=session.listener,
         progress=session.progress,
     )

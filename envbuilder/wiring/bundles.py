@@ -7,8 +7,8 @@ from typing import BinaryIO
 
 from envbuilder.image.attestation.signatures import verify
 from envbuilder.image.bundle import open_bundle
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.trust import tell_lock
 

@@ -31,7 +31,12 @@ def known_catalog(
         InvalidInput: A catalog is invalid.
     """
     references = tuple(named) or configured_catalogs(here)
-    return load_catalog(here.matrices, tuple(_place(here, reference, progress) for reference in references))
+    if not references:
+        return load_catalog(here.matrices)
+    # Most commands have none, and start faster without it.
+    from envbuilder.catalog.load.team_catalogs import load_with_teams  # noqa: PLC0415
+
+    return load_with_teams(here.matrices, tuple(_place(here, reference, progress) for reference in references))
 
 
 def configured_catalogs(here: Settings) -> tuple[CatalogReference, ...]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from packaging.version import Version
-
 from envbuilder.catalog.node_requirements import RUNS, RUNS_OR_UNPROVEN, node_requirements
-from envbuilder.catalog.selection import select
 from envbuilder.cluster.image_stack import image_stack
 from envbuilder.cluster.jobs import ClusterJob, job_image
 from envbuilder.core.errors import UsageError
+from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lock_environments import environment_of
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.obtain import refuse_unpinned
-from envbuilder.lock.spec_values import Sources
 from envbuilder.lock.targets import LockTarget, target
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session
@@ -48,7 +46,7 @@ def cluster_job(session: Session, name: str, image: str, choices: JobChoices) ->
     lock, _ = known_lock(session, name, Sources())
     if lock.cuda is None and choices.gpus:
         raise UsageError(f"{lock.environment} does not use GPUs", hint="leave --gpus out, or choose a GPU environment")
-    row = select(session.catalog, lock.environment, Version(lock.framework_version))
+    row = environment_of(session.catalog, lock)
     requirements = node_requirements(
         session.catalog.cuda,
         image_stack(row, lock),

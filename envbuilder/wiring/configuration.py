@@ -13,7 +13,7 @@ Words: TypeAlias = tuple[str, ...]
 
 
 class Kind(Enum):
-    """What a setting holds, as a noun with its article, as errors name it."""
+    """The type of a setting, as a noun with its article, as errors name it."""
 
     TEXT = "a text in quotes"
     PATH = "a path in quotes"
@@ -45,7 +45,7 @@ class Setting:
         return f"ENVBUILDER_{self.key.upper().replace('-', '_')}"
 
     def problem(self, words: Words) -> str:
-        """Return why words are no value of this setting; empty if they are."""
+        """Return the reason why words are not a value of this setting; empty if they are."""
         allowed = self.choices or ((*TRUE, *FALSE) if self.kind is Kind.FLAG else ())
         wrong = [word for word in words if allowed and word.lower() not in allowed]
         return f"{wrong[0]!r} is not one of {', '.join(allowed)}" if wrong else ""
@@ -55,8 +55,10 @@ CACHE = Setting(key="cache", kind=Kind.PATH, summary="cache directory")
 MATRICES = Setting(key="matrices", kind=Kind.PATH, summary="directory of the catalog")
 CATALOGS = Setting(key="catalogs", kind=Kind.WORDS, summary="catalogs of teams")
 INDEX = Setting(key="index", kind=Kind.TEXT, summary="package index")
+REGISTRY_MIRROR = Setting(key="registry-mirror", kind=Kind.TEXT, summary="registry that serves the base images")
 MIRROR = Setting(key="mirror", kind=Kind.TEXT, summary="repository with files of locks")
 LAYER_CACHE = Setting(key="layer-cache", kind=Kind.WORDS, summary="layer caches")
+PYTHON_ARCHIVE = Setting(key="python-archive", kind=Kind.WORDS, summary="interpreter archives")
 PUBLISHERS = Setting(key="publishers", kind=Kind.WORDS, summary="places of publishers, NAME=PLACE")
 DEBIAN_MIRROR = Setting(key="debian-mirror", kind=Kind.WORDS, summary="Debian archives")
 DEBIAN_KEYRING = Setting(key="debian-keyring", kind=Kind.PATH, summary="keys of the Debian archive")
@@ -88,7 +90,7 @@ OPTIONS_SENT = "ENVBUILDER_OPTIONS_SENT"
 TERMINAL_SETTINGS = (COLOR, PROGRESS, VERBOSITY)
 """What the options of all commands override."""
 SETTINGS = (
-    *(CACHE, MATRICES, CATALOGS, INDEX, MIRROR, LAYER_CACHE, PUBLISHERS, OSV),
+    *(CACHE, MATRICES, CATALOGS, INDEX, REGISTRY_MIRROR, MIRROR, LAYER_CACHE, PYTHON_ARCHIVE, PUBLISHERS, OSV),
     *(DEBIAN_MIRROR, DEBIAN_KEYRING, UBUNTU_MIRROR, UBUNTU_KEYRING),
     *(ACCEPT_NVIDIA_EULA, ALLOW_HOST_BUILDS),
     *TERMINAL_SETTINGS,

@@ -68,7 +68,7 @@ def parse(text: str, path: Path) -> Configuration:
 
 
 def _problem(key: str, value: object) -> tuple[str, str]:
-    """Return what is wrong with a setting, and a hint; both empty if it is right."""
+    """Return the problem of a setting, and a hint; both empty if it is valid."""
     setting = _BY_KEY.get(key)
     if setting is None:
         near = difflib.get_close_matches(key, (*_BY_KEY, COMMANDS), 1)
@@ -109,7 +109,7 @@ def _is_option(value: object) -> bool:
 
 
 class _Lines:
-    r"""The lines of keys, which Python's TOML parser does not tell.
+    r"""The lines of keys, which Python's TOML parser does not report.
 
     Example:
         >>> lines = _Lines('a = 1\n\n[b]\nc = [\n  2,\n]\n')

@@ -14,7 +14,7 @@ from envbuilder.image.builder import BuildOptions, Engine, Feature, ImageBuilder
 from envbuilder.image.docker.image_builder import DockerBuilder
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.run import FollowingEngine
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.build_inputs import DockerIngredients, assembly_context, delivery, image_runner
 from envbuilder.wiring.image_names import checked_reference
 from envbuilder.wiring.layer_caches import layer_cache
@@ -31,12 +31,14 @@ class Registration:
         features: The supported optional features.
         is_available: Returns True if it can build on this machine; may report the reason why not.
         runner: Returns the runner that finds its images, and runs commands in them.
+        own_network: Whether its containers have a network of their own, and not that of this host.
     """
 
     make: Callable[[Session], ImageBuilder]
     features: frozenset[Feature]
     is_available: Callable[[Session], bool]
     runner: Callable[[Session], FollowingEngine]
+    own_network: bool = False
 
 
 def docker_builder(session: Session) -> DockerBuilder:
@@ -82,6 +84,7 @@ ENGINES: Mapping[Engine, Registration] = {
         features=frozenset(),
         is_available=_docker_answers,
         runner=lambda session: session.engine,
+        own_network=True,
     ),
     Engine.ASSEMBLE: Registration(
         make=_assemble_builder,
@@ -127,7 +130,8 @@ def runner_of(session: Session, image: str, engine: Engine) -> FollowingEngine:
 def reference_of(session: Session, name: str, engine: Engine) -> str:
     """Return the reference of a named image: that of an environment, one built with this name, or the name itself.
 
-    The short name of a release means its environment only if no image was built with it.
+    The short name of a release means its environment only if no image was built with it. `envbuilder/` may be omitted
+    before a name with a tag, too.
 
     Args:
         session: Settings, catalog and stores.
@@ -140,15 +144,27 @@ def reference_of(session: Session, name: str, engine: Engine) -> str:
     try:
         built = f"{repository_of(image_name(name))}:latest"
     except ValueError:
-        return checked_reference(name)
+        return _tagged(session, checked_reference(name), engine)
     if session.catalog.environment(name):
         return built
-    # The last engine first: it needs no daemon.
-    asked = reversed(tuple(ENGINES)) if engine is Engine.AUTO else (engine,)
-    if any(_has(session, each, built) for each in asked):
+    if _is_built(session, built, engine):
         return built
     row = meant(session.catalog, name)
     return f"{repository_of(row.id)}:latest" if row else name
+
+
+def _tagged(session: Session, name: str, engine: Engine) -> str:
+    """Return `envbuilder/NAME:TAG` for `NAME:TAG` if there is an image of the first name only; else the name itself."""
+    built = repository_of(name)
+    if "/" in name or _is_built(session, name, engine) or not _is_built(session, built, engine):
+        return name
+    return built
+
+
+def _is_built(session: Session, image: str, engine: Engine) -> bool:
+    # The last engine first: it needs no daemon.
+    asked = reversed(tuple(ENGINES)) if engine is Engine.AUTO else (engine,)
+    return any(_has(session, each, image) for each in asked)
 
 
 def _has(session: Session, engine: Engine, image: str) -> bool:

@@ -246,7 +246,7 @@ def _team_for(folder: Path, row: str) -> dict[str, str]:
 
 
 def _state(path: Path) -> str:
-    """Return what changes with a file; images are too large to be read for it."""
+    """Return a value that changes with a file, without reading it: images are too large."""
     status = path.stat()
     return f"{status.st_size} {status.st_mtime_ns}"
 

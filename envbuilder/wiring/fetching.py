@@ -9,8 +9,8 @@ from pathlib import Path
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.image.file_directory import FileDirectory, named_files
 from envbuilder.image.gather import Unavailable
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session

@@ -28,6 +28,9 @@ _OPTIONS = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "fetch.fsckObjects=true"),
     *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "submodule.recurse=false"),
 )
+_NOT_READ = "fatal: Could not read from remote repository."
+_ADVICE = {"Please make sure you have the correct access rights", "and the repository exists."}
+"""What git adds below every failure of SSH."""
 _FILE = {"100644", "100755"}
 
 
@@ -99,7 +102,7 @@ class _Git:
         except subprocess.TimeoutExpired:
             raise SourceUnreachable(f"git {arguments[0]} did not end within {_SECONDS} seconds") from None
         if done.returncode and check:
-            raise SourceUnreachable(f"git {arguments[0]} failed: {_last_line(done.stderr)}")
+            raise SourceUnreachable(f"git {arguments[0]} failed: {_reason(done.stderr)}")
         return done.stdout
 
 
@@ -180,6 +183,9 @@ def _is_read(path: PurePosixPath) -> bool:
     return path.parts[0] == SPECS or path.suffix in {".yaml", ".yml"}
 
 
-def _last_line(output: bytes) -> str:
-    lines = output.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else "it gave no reason"
+def _reason(output: bytes) -> str:
+    """Return the last line of git, without its advice; with SSH, the line of ssh before it says more."""
+    lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip() and line not in _ADVICE]
+    if len(lines) > 1 and lines[-1] == _NOT_READ:
+        return f"{lines[-2].strip()} ({_NOT_READ.removeprefix('fatal: ').rstrip('.')})"
+    return lines[-1] if lines else "no reason given"

@@ -1,4 +1,4 @@
-"""Adapters for what `doctor` asks around this machine."""
+"""Adapters with which `doctor` examines the surroundings of this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from envbuilder.image.builds import EngineInfo
 from envbuilder.image.docker.engine import connect, default_registry, is_there
 from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.default_index import configured_index, default_index
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.wiring.configuration import DEBIAN_MIRROR
 from envbuilder.wiring.mirrors import mirrors
@@ -35,7 +35,7 @@ _CDI = ("/etc/cdi", "/var/run/cdi")
 
 
 def host_environment(settings: Settings) -> HostEnvironmentPorts:
-    """Return what `doctor` asks around this machine."""
+    """Return the ports that `doctor` uses to examine the surroundings of this machine."""
     return HostEnvironmentPorts(
         services=LocalServices(settings),
         sources=ConfiguredSources(settings),

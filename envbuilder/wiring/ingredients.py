@@ -9,8 +9,9 @@ from envbuilder.catalog.environments import BaseKind, BaseSystem
 from envbuilder.core.http.trust import ca_bundle
 from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.references import ImageRef
+from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.core.versions import Release
-from envbuilder.image.base.installed_pythons import InstalledPython, installed_pythons
+from envbuilder.image.base.installed_pythons import PythonProgram, installed_pythons
 from envbuilder.image.base.locate import DebBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_archive import pack
 from envbuilder.image.base.python_survey import PythonArchive
@@ -19,11 +20,13 @@ from envbuilder.image.base.uv_tool import find_uv, uv_pin
 from envbuilder.image.docker.os_packages import OsPackageResolver
 from envbuilder.image.docker.registry_bases import RegistryBases
 from envbuilder.lock.create import IngredientSources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.resolve.apt import AptResolver
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.tar.members import EPOCH
 from envbuilder.wiring.build_inputs import engine_bases, lock_files
+from envbuilder.wiring.mirrors import configured_archives, registry_mirror
 from envbuilder.wiring.pythons import fetch_python
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
@@ -31,8 +34,14 @@ from envbuilder.wiring.shipped_packages import closures
 from envbuilder.wiring.sources import debian_trees, host_programs, package_resolver, package_sizes, registry_client
 
 
-def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
-    """Return the sources that locking a spec reads from this machine and from the network."""
+def ingredient_sources(session: Session, spec: Spec, *, seconds: float = TIME_LIMIT) -> IngredientSources:
+    """Return the sources that locking a spec reads from this machine and from the network.
+
+    Args:
+        session: Settings, catalog and stores.
+        spec: The spec.
+        seconds: Time for one resolution of packages.
+    """
     settings, sources = session.settings, spec.sources
     trees = DebBases(
         store=session.trees,
@@ -42,19 +51,26 @@ def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
     )
     return IngredientSources(
         bases={
-            BaseKind.IMAGE: RegistryBases(engine=session.engine, ask=partial(_registry_digest, settings)),
+            BaseKind.IMAGE: RegistryBases(
+                engine=session.engine,
+                ask=partial(_registry_digest, settings),
+                mirror=registry_mirror(settings, sources),
+            ),
             BaseKind.DEBIAN: trees,
             BaseKind.UBUNTU: trees,
         },
         pythons=PythonArchives(
-            store=session.files, fetch=partial(fetch_python, session), installed=partial(_installed, settings)
+            store=session.files,
+            fetch=partial(fetch_python, session),
+            installed=partial(_installed, settings),
+            configured=configured_archives(settings),
         ),
         os_packages=OsPackageResolver(
             bases=engine_bases(session, sources),
             apt=AptResolver(run=session.engine.run, ca_bundle=ca_bundle(settings.environ), proxies=settings.proxies),
         ),
         shipped=closures(settings, session.catalog),
-        packages=package_resolver(settings, sources),
+        packages=session.resolutions.of(package_resolver(settings, sources, seconds=seconds), sources),
         sizes=package_sizes(session, sources),
         tools=(*lock_files(session).own_pins(), uv_pin(find_uv(), session.files, host_programs(settings))),
     )
@@ -76,5 +92,5 @@ def pack_python(session: Session, interpreter: Path, folder: Path) -> PythonArch
     return archive
 
 
-def _installed(settings: Settings, version: Release, glibc: Release) -> tuple[InstalledPython, ...]:
+def _installed(settings: Settings, version: Release, glibc: Release) -> tuple[PythonProgram, ...]:
     return tuple(installed_pythons(version, glibc, host_programs(settings)))

@@ -13,12 +13,12 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.available_pythons import is_of_system, needed_glibc, packed_pythons, python_programs
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.base.tree_store import TreeStore
-from envbuilder.image.docker.context import image_names
+from envbuilder.image.base.tree_descriptions import TreeDescription, current
+from envbuilder.image.docker.endpoint import image_names
+from envbuilder.lock.ingredient_sources import NO_SOURCES, Sources
 from envbuilder.lock.publisher_places import is_address, place_of
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.store import Store
-from envbuilder.wiring.mirrors import mirrors, places_of_publishers
+from envbuilder.wiring.mirrors import mirrors, places_of_publishers, registry_mirror
 from envbuilder.wiring.settings import NOWHERE, Settings
 
 _ENGINE_SECONDS = 0.5
@@ -33,7 +33,7 @@ def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = No
         catalog: The bases.
         sources: Sources that the command line or the spec names; None means none.
     """
-    named = sources or Sources()
+    named = sources or NO_SOURCES
     images = image_names(settings.environ, timeout=_ENGINE_SECONDS)
     return Inventory(
         bases=frozenset((*_trees(settings, catalog), *_images(catalog, images or frozenset()))),
@@ -42,14 +42,14 @@ def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = No
         installed=tuple(_installed(settings, catalog)),
         standalone=Buildability.YES if settings.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
         distributions=frozenset(kind for kind in BaseKind if kind.is_tree and mirrors(settings, named, kind)),
-        registry_mirror=named.registry_mirror,
+        registry_mirror=registry_mirror(settings, named),
         archives=frozenset(_archives(settings, catalog.archives, named)),
         unaccepted=frozenset(_unaccepted(settings, catalog.archives, named)),
     )
 
 
 def _archives(settings: Settings, facts: ArchiveFacts, sources: Sources) -> Iterator[str]:
-    """Yield the archives in the store, or in a directory that stands for their publisher."""
+    """Yield the archives in the store, or in a directory that replaces their publisher."""
     store = Store(folder=_cache(settings) / STORE)
     places = places_of_publishers(settings, facts, sources)
     for archive in facts.archives:
@@ -87,8 +87,9 @@ def _cache(settings: Settings) -> Path:
 
 
 def _trees(settings: Settings, catalog: Catalog) -> list[str]:
-    store = TreeStore(_cache(settings) / "bases")
-    return [system.id for system in catalog.bases if system.kind.is_tree and store.current(system.id) is not None]
+    folder = _cache(settings) / "bases"
+    trees = [system.id for system in catalog.bases if system.kind.is_tree]
+    return [name for name in trees if current(TreeDescription, folder / name)]
 
 
 def _images(catalog: Catalog, names: frozenset[str]) -> list[str]:

@@ -8,8 +8,8 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.layers.ports import LayerCache, NoLayerCache
 from envbuilder.image.layers.registry_cache import RegistryLayerCache
+from envbuilder.lock.ingredient_sources import Sources, layer_caches
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import Sources, layer_caches
 from envbuilder.wiring.configuration import LAYER_CACHE
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings

@@ -14,9 +14,10 @@ from envbuilder.image.lock_files import keep_own_files
 from envbuilder.lock import obtain
 from envbuilder.lock.base_remedies import explained
 from envbuilder.lock.create import lock
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.targets import LockTarget, RowTarget, target
 from envbuilder.wiring.build_inputs import lock_files
 from envbuilder.wiring.ingredients import ingredient_sources

@@ -1,4 +1,4 @@
-"""Mirrors, keyrings and places of publishers, as configured by command line, spec, environment and this host."""
+"""Mirrors, keyrings, interpreter archives and places of publishers, as configured by command line, spec and host."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from pathlib import Path
 from envbuilder.catalog.archives import ArchiveFacts
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import UsageError
-from envbuilder.core.references import registry_repository
+from envbuilder.core.references import registry_address, registry_repository
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.publisher_places import parse_publisher, refuse_unknown
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.configuration import (
     DEBIAN_KEYRING,
     DEBIAN_MIRROR,
     MIRROR,
     PUBLISHERS,
+    PYTHON_ARCHIVE,
+    REGISTRY_MIRROR,
     UBUNTU_KEYRING,
     UBUNTU_MIRROR,
 )
@@ -95,6 +97,38 @@ def mirror_repository(settings: Settings, sources: Sources) -> str:
         return registry_repository(given.words[0])
     except ValueError as error:
         raise UsageError(f"{given.origin}: {error}", hint="specify it as HOST/NAME") from error
+
+
+def registry_mirror(settings: Settings, sources: Sources) -> str:
+    """Return the registry that serves the base images: of the command line or the spec, or of the settings.
+
+    Returns:
+        `HOST[:PORT]`; empty if none is configured.
+
+    Raises:
+        UsageError: The setting is not the address of a registry.
+    """
+    given = settings.given(REGISTRY_MIRROR)
+    if sources.registry_mirror or given is None:
+        return sources.registry_mirror
+    try:
+        return registry_address(given.words[0])
+    except ValueError as error:
+        raise UsageError(f"{given.origin}: {error}", hint="specify it as HOST[:PORT]") from error
+
+
+def configured_archives(settings: Settings) -> tuple[Path, ...]:
+    """Return the interpreter archives of the settings.
+
+    Raises:
+        UsageError: A file of the settings does not exist.
+    """
+    given = settings.given(PYTHON_ARCHIVE)
+    here = [given.folder / Path(word).expanduser() for word in given.words] if given else []
+    for path in here:
+        if not path.is_file():
+            raise UsageError(f"{given.origin if given else ''}: no such file: {path}", hint="correct or remove it")
+    return tuple(here)
 
 
 def places_of_publishers(settings: Settings, facts: ArchiveFacts, sources: Sources) -> dict[str, str]:

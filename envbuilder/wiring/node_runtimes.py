@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from envbuilder.core.cache_directories import KEPT
 from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine
 from envbuilder.image.run import FollowingEngine
 from envbuilder.image.running.apptainer import PROGRAMS, ApptainerRunner
 from envbuilder.image.running.node_runtimes import SQUASHES, NodeRuntime, find_program
 from envbuilder.image.running.podman import PodmanRunner
+from envbuilder.image.running.recorded_reads import RecordingRunner
+from envbuilder.wiring.build_inputs import image_runner
 from envbuilder.wiring.engines import reference_of, runner_of
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings
 
 
 def _apptainer(session: Session) -> FollowingEngine:
@@ -21,14 +25,49 @@ def _apptainer(session: Session) -> FollowingEngine:
 
 
 def _podman(session: Session) -> FollowingEngine:
-    settings = session.settings
-    return PodmanRunner(program=find_program(("podman",), settings.environ), work=settings.use("work"))
+    return podman(session.settings)
+
+
+def podman(settings: Settings) -> PodmanRunner:
+    """Return the runner of podman.
+
+    Raises:
+        ToolMissing: It is not installed.
+    """
+    program = find_program(("podman",), settings.environ)
+    return PodmanRunner(program=program, work=settings.use("work"), kept=lambda: settings.use(KEPT))
 
 
 NODE_RUNTIMES: Mapping[NodeRuntime, Callable[[Session], FollowingEngine]] = {
     NodeRuntime.APPTAINER: _apptainer,
     NodeRuntime.PODMAN: _podman,
 }
+
+
+def recording_runner(
+    session: Session, image: str, engine: Engine, runtime: NodeRuntime | None, file: Path
+) -> tuple[str, FollowingEngine]:
+    """Return the reference of an image and what runs it and writes the files that its command opens.
+
+    Args:
+        session: Settings, catalog and engines.
+        image: An environment or a reference.
+        engine: Engine that has the image.
+        runtime: The named runtime, if any.
+        file: Receives the list.
+
+    Raises:
+        UsageError: Another engine or a runtime is named, or the list cannot be written.
+    """
+    if runtime is not None or engine is Engine.DOCKER:
+        raise UsageError(
+            f"{runtime or engine} does not report which files a command opens",
+            hint=f"use an assembled image: envbuilder run --engine assemble --record-reads {file} IMAGE -- COMMAND",
+        )
+    if not file.parent.is_dir():
+        raise UsageError(f"--record-reads {file}: the directory {file.parent} does not exist", hint="create it first")
+    runner = RecordingRunner(runner=image_runner(session), file=file, progress=session.progress)
+    return reference_of(session, image, Engine.ASSEMBLE), runner
 
 
 def chosen_runner(

@@ -14,11 +14,11 @@ from envbuilder.image.builder import BuildOptions, Engine, ImageRequest, default
 from envbuilder.image.plan.layers import LABEL_LOCK
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.create import with_sizes
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.obtain import obtain_with_profile
 from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, with_profiles
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.engines import ENGINES
 from envbuilder.wiring.image_requests import image_request
 from envbuilder.wiring.locks import obtain_lock

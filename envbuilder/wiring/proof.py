@@ -27,9 +27,10 @@ from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.builder import BuildOptions, ImageRequest
 from envbuilder.lock.create import lock
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.publisher_places import EVERY, place_of
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.wiring.build_inputs import package_files
 from envbuilder.wiring.engines import docker_builder
 from envbuilder.wiring.ingredients import ingredient_sources

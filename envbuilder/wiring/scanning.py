@@ -1,4 +1,4 @@
-"""What `scan` compares: the lock that a command line names, and vulnerability databases on disk."""
+"""Inputs of `scan`: the lock that a command line names, and vulnerability databases on disk."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from envbuilder.diagnostics.vulnerabilities.database import Database
 from envbuilder.image.builder import Engine
 from envbuilder.image.embedded_lock import lock_in_layers, lock_inside
 from envbuilder.lock.index.fetching import fetch_unpinned
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import LOCK, lock_path, read_lock
 from envbuilder.lock.publisher_places import is_address
-from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.configuration import OSV
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session

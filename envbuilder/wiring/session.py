@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.core.cache_directories import STORE
+from envbuilder.core.cache_directories import KEPT, STORE
 from envbuilder.core.http.credentials import with_login
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.file_store import FileStore
@@ -17,6 +17,7 @@ from envbuilder.image.docker.engine import connect
 from envbuilder.image.layers.records import Records
 from envbuilder.image.layers.shipped_digests import ShippedLayers
 from envbuilder.lock.index.credentials import index_logins
+from envbuilder.lock.resolve.remembered import RememberedResolutions
 from envbuilder.oci.runtime.landlock import Landlock
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import confine
@@ -34,17 +35,19 @@ class Session:
         catalog: The environments and bases.
         progress: Progress callback; receives one line of text.
         listener: Receives the progress of transfers.
+        resolutions: Resolutions of packages that were made before.
     """
 
     settings: Settings
     catalog: Catalog
     progress: Callable[[str], None]
     listener: Listener = lambda _: None
+    resolutions: RememberedResolutions = field(default_factory=RememberedResolutions)
 
     @cached_property
     def engine(self) -> ContainerEngine:
         """The container engine; the first request connects to it."""
-        return connect(self.settings.environ)
+        return connect(self.settings.environ, kept=lambda: self.settings.use(KEPT))
 
     @cached_property
     def sandbox(self) -> Sandbox:

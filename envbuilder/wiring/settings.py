@@ -124,7 +124,7 @@ class Settings:
 
     @property
     def index_origin(self) -> str:
-        """What names the package index: a variable, or a line of the configuration file; empty for nothing."""
+        """Origin of the package index: a variable, or a line of the configuration file; empty if not configured."""
         return self._index[1]
 
     @property

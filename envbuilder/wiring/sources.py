@@ -13,20 +13,21 @@ from urllib.parse import urlsplit
 
 from envbuilder.core.http.web import Web
 from envbuilder.core.uv import Uv, uv_environ
+from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.image.base.deb.archive import DebArchive
-from envbuilder.image.base.deb.distributions import DISTRIBUTIONS, Distribution
+from envbuilder.image.base.deb.distributions import DISTRIBUTIONS, DebDistribution
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
 from envbuilder.image.base.deb_trees import DebTrees
-from envbuilder.image.base.programs import Host, run_program
+from envbuilder.image.base.programs import BaseHost, run_program
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.docker.engine import default_registry
 from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, RegistryMirror
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.index.fetching import length_of
 from envbuilder.lock.index.uv_index import UvIndex
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.resolve.uv_resolver import UvResolver
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard
@@ -57,11 +58,12 @@ def package_index(settings: Settings, sources: Sources) -> UvIndex:
     return UvIndex(uv=uv_settings(settings, sources))
 
 
-def package_resolver(settings: Settings, sources: Sources) -> UvResolver:
-    """Return the resolver of Python packages."""
+def package_resolver(settings: Settings, sources: Sources, *, seconds: float = TIME_LIMIT) -> UvResolver:
+    """Return the resolver of Python packages, with the time for one resolution."""
     return UvResolver(
         uv=uv_settings(settings, sources),
         guard=lambda: guard(settings.use("work"), allow_host=settings.allow_host_builds),
+        seconds=seconds,
     )
 
 
@@ -106,10 +108,10 @@ def accepts_nvidia_eula(settings: Settings, sources: Sources) -> bool:
     return sources.accept_nvidia_eula or settings.accepts_nvidia_eula
 
 
-def host_programs(settings: Settings) -> Host:
+def host_programs(settings: Settings) -> BaseHost:
     """Return the adapter that runs programs of this host."""
     environ = {**uv_environ(settings.environ), "UV_CACHE_DIR": str(settings.use("uv"))}
-    return Host(environ=environ, run=run_program)
+    return BaseHost(environ=environ, run=run_program)
 
 
 def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -> DebTrees:
@@ -157,7 +159,7 @@ def file_mirror(session: Session, sources: Sources, *, offline: bool = False) ->
     return RegistryMirror(repository=repository, client=client, store=session.store)
 
 
-def _archive(session: Session, sources: Sources, distribution: Distribution) -> DebArchive:
+def _archive(session: Session, sources: Sources, distribution: DebDistribution) -> DebArchive:
     settings, kind = session.settings, distribution.kind
     return DebArchive(
         mirrors=mirrors(settings, sources, kind),

@@ -10,12 +10,13 @@ from envbuilder.core.uv import uv_environ
 from envbuilder.image.trust import Origins, Told, trusted_by_lock, trusted_by_spec
 from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.default_index import configured_index, settings_of
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.wiring.build_inputs import lock_files
 from envbuilder.wiring.layer_caches import caches_to_read
-from envbuilder.wiring.mirrors import mirror_repository, mirrors
+from envbuilder.wiring.mirrors import mirror_repository, mirrors, registry_mirror
 from envbuilder.wiring.session import Session
 
 _DEFAULT_INDEX = "uv's default index"
@@ -66,7 +67,7 @@ def _origins(session: Session, sources: Sources, bundle: str = "", *, offline: b
         index=_index(session, sources),
         debian=_archives(session, sources, BaseKind.DEBIAN),
         ubuntu=_archives(session, sources, BaseKind.UBUNTU),
-        registry=sources.registry_mirror,
+        registry=registry_mirror(session.settings, sources),
         mirror=mirror_repository(session.settings, sources),
         layers=" and ".join(caches_to_read(session.settings, sources)),
         bundle=bundle,
@@ -118,7 +119,7 @@ def _shown(address: str) -> str:
     try:
         plain = without_login(address)
     except ValueError:
-        return "an address that is none"
+        return "an invalid address"
     # An invalid address may contain credentials too: `me:secret@host`.
     plain = plain if "://" in plain else plain.rpartition("@")[2]
     return "".join(character for character in plain if character.isprintable())

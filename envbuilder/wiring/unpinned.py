@@ -11,6 +11,7 @@ from envbuilder.catalog.environments import BaseChoice, BaseKind, BaseSystem, Py
 from envbuilder.catalog.selection import select
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.image_paths import privileged_allowed
+from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.core.versions import Release
 from envbuilder.image.base.locate import PythonArchives, pin_of_tree
 from envbuilder.image.base.python_survey import PythonArchive
@@ -20,10 +21,11 @@ from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
 from envbuilder.wiring.ingredients import ingredient_sources
 from envbuilder.wiring.inventory import inventory
+from envbuilder.wiring.mirrors import configured_archives
 from envbuilder.wiring.session import Session
 
 
-def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None) -> Lock:
+def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None, seconds: float = TIME_LIMIT) -> Lock:
     """Return the lock of a spec with the pins that are known without fetching a base or an interpreter.
 
     Ingredients of the cache are pinned. Packages are those that ship with the row; if there are none, and for own
@@ -33,6 +35,7 @@ def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None) 
         session: Settings, catalog and stores.
         spec: The spec.
         upgrade: See `lock`.
+        seconds: Time for one resolution of packages.
 
     Raises:
         UsageError: The row does not have the base or interpreter of the spec.
@@ -46,7 +49,7 @@ def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None) 
         kept=lambda system: _kept(session, system, spec), refused=passed_over(row, candidates, available)
     )
     known = replace(
-        ingredient_sources(session, spec),
+        ingredient_sources(session, spec, seconds=seconds),
         bases=dict.fromkeys(BaseKind, bases),
         pythons=UnpinnedPythons(kept=_packed_before(session)),
         os_packages=UnpinnedOsPackages(),
@@ -63,7 +66,12 @@ def _kept(session: Session, system: BaseSystem, spec: Spec) -> BasePin | None:
 
 
 def _packed_before(session: Session) -> PythonArchives:
-    return PythonArchives(store=session.files, fetch=_fetch_nothing, installed=lambda _version, _glibc: ())
+    return PythonArchives(
+        store=session.files,
+        fetch=_fetch_nothing,
+        installed=lambda _version, _glibc: (),
+        configured=configured_archives(session.settings),
+    )
 
 
 def _fetch_nothing(version: Release, _folder: Path) -> PythonArchive:

@@ -29,9 +29,9 @@ from envbuilder.diagnostics.validate_static import validate_static
 from envbuilder.image.builder import Engine
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_of
 from envbuilder.image.running.node_runtimes import NodeRuntime
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import LOCK, SPEC, read_lock
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.wiring.engines import reference_of
 from envbuilder.wiring.locks import known_lock, obtain_lock

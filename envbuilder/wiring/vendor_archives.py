@@ -13,7 +13,7 @@ from envbuilder.image.vendor.alternatives import AlternativeArchives
 from envbuilder.image.vendor.libraries import ArchiveFiles, VendorArchives
 from envbuilder.image.vendor.publishers import Publishers
 from envbuilder.lock.index.index import Index, IndexFile
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
     accepts_nvidia_eula,
@@ -40,7 +40,7 @@ class IndexedArchives:
             name, version, _, _ = parse_wheel_filename(pin.file)
         except InvalidWheelFilename as error:
             raise SourceUnreachable(
-                f"{pin.file} is not on the package index: it is no wheel", hint="`envbuilder lock`"
+                f"{pin.file} is not on the package index: it is not a wheel", hint="`envbuilder lock`"
             ) from error
         files = self.index.files(name, str(version))
         found = next((file for file in files if file.sha256 == pin.sha256), None)

@@ -15,7 +15,7 @@ import pytest
 
 from envbuilder.core.references import ImageRef
 from envbuilder.image.docker.engine import connect
-from envbuilder.image.layers.estargz import LARGEST_CHUNK
+from envbuilder.image.layers.estargz import LARGEST_CHUNK, Prefetch
 from envbuilder.image.layers.layer_writer import write_tar
 from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import ImageRunner
@@ -124,21 +124,28 @@ def test_umoci_unpacks_what_we_write(made: AssembledImage, store: Store, tmp_pat
     expected(bundle / "rootfs")
 
 
-def lazy_image(store: Store, folder: Path, *members: Members, config: Mapping[str, object] = CONFIG) -> AssembledImage:
-    """An image in the format estargz."""
+def lazy_image(
+    store: Store,
+    folder: Path,
+    *members: Members,
+    config: Mapping[str, object] = CONFIG,
+    first: frozenset[str] = frozenset(),
+) -> AssembledImage:
+    """An image in the format estargz, with the files of a list first."""
     pins = []
     for number, each in enumerate(members):
         tar = folder / f"{number}.tar"
         tar.write_bytes(tar_of(each))
-        packed = write_tar(tar, store, LayerFormat.ESTARGZ)
+        packed = write_tar(tar, store, LayerFormat.ESTARGZ, prefetch=Prefetch(files=first))
         blob = Descriptor(media_type=LayerFormat.ESTARGZ.media_type, digest=packed.digest, size=packed.size)
         pin = ImageLayerPin(id=tar.name, key=blob.digest, diff_id=packed.diff_id, blob=blob, contents=packed.contents)
         pins.append(pin)
     return image_of_pins(tuple(pins), config)
 
 
-def test_layers_that_start_lazily_are_ordinary_layers(store: Store, tmp_path: Path) -> None:
-    made = lazy_image(store, tmp_path, *layers())
+@pytest.mark.parametrize("first", [frozenset[str](), frozenset({"/etc/gone", "/etc/kept", "/two"})])
+def test_layers_that_start_lazily_are_ordinary_layers(store: Store, tmp_path: Path, first: frozenset[str]) -> None:
+    made = lazy_image(store, tmp_path, *layers(), first=first)
     write_layout(made, store, tmp_path / "there", ("one",))
 
     output(program("skopeo"), "--insecure-policy", "copy", f"oci:{tmp_path}/there:one", f"oci:{tmp_path}/again:two")
@@ -147,7 +154,9 @@ def test_layers_that_start_lazily_are_ordinary_layers(store: Store, tmp_path: Pa
     tree = tmp_path / "bundle" / "rootfs"
     expected(tree)
     names = {path.name for path in tree.iterdir()} - {"bin", "etc", "opaque", "one", "two", "d" * 90}
-    assert names == {"stargz.index.json", ".no.prefetch.landmark"}
+    landmarks = {".prefetch.landmark" if first else ".no.prefetch.landmark"}
+    assert names - landmarks <= {"stargz.index.json", ".no.prefetch.landmark"}
+    assert landmarks < names
 
 
 def test_what_umoci_writes_is_read_beside_ours(made: AssembledImage, store: Store, tmp_path: Path) -> None:

@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.archives import ArchiveFormat
-from envbuilder.core.errors import EngineError, UsageError
+from envbuilder.core.errors import EngineError
 from envbuilder.image.builds import BuildEvent
+from envbuilder.image.docker.engine import connect
 from envbuilder.image.render import rendered
+from envbuilder.image.running.changes import kept_in, remove_kept
+from envbuilder.image.running.kept_images import container_of
 from envbuilder.image.vendor.placement import library_links, library_path, license_path
 from envbuilder.oci.runtime.command import Caller, Console, PublishedPort, RunRequest
 from tests.contract.conftest import World, on_docker
@@ -218,8 +221,32 @@ def _connected(port: int) -> None:
         raise KeyboardInterrupt
 
 
+def _kept(room: Path, request: RunRequest) -> tuple[int, str]:
+    said: list[bytes] = []
+    engine = connect(os.environ, kept=lambda: room)
+    status = engine.follow(replace(request, keep="mine"), Console(output=lambda _, piece: said.append(piece)))
+    return status, b"".join(said).decode()
+
+
 @on_docker
-def test_changes_of_an_image_cannot_be_kept_by_the_engine(world: World) -> None:
-    request = RunRequest(image=world.base, command=("/bin/true",), writable=True, keep="mine")
-    with pytest.raises(UsageError, match="cannot keep changes of an image"):
-        world.engine.follow(request, Console(output=print))
+def test_kept_changes_are_files_only_and_go_with_their_name(world: World, tmp_path: Path) -> None:
+    made = "echo one > /one; mkdir /deep; echo two > /deep/two; exit 3"
+    first = RunRequest(image=world.base, command=("/bin/sh", "-c", made), env=(("TOKEN", "secret"),), writable=True)
+    change = replace(first, command=("/bin/sh", "-c", "rm -r /deep; cat /one; echo $TOKEN."), env=())
+    look = replace(change, command=("/bin/sh", "-c", "[ -e /deep ]"))
+    engine = connect(os.environ)
+    try:
+        assert _kept(tmp_path, first) == (3, "")
+        assert _kept(tmp_path, change) == (0, "one\n.\n")
+        (kept,) = kept_in(tmp_path)
+        found = engine.image(kept.reference)
+        assert found
+        layers = len(found.diff_ids)
+        assert _kept(tmp_path, look) == (1, "")
+        again = engine.image(kept.reference)
+        assert again
+        assert len(again.diff_ids) == layers, "a run without changes adds a layer"
+    finally:
+        remove_kept(tmp_path, "mine", lambda kept: engine.forget(container_of(kept), kept.reference))
+    assert engine.image(kept.reference) is None
+    assert engine.image(world.base) is not None

@@ -35,6 +35,7 @@ given = json.loads(sys.argv[1])
 name, account, work = given.pop("name"), given.pop("account"), Path(given.pop("work"))
 found = [one for one in candidates(work, given.pop("programs")) if one.name == name]
 way = found[-1] if account == "mapped" else found[0]
+opened = set() if given.pop("watch", False) else None
 pairs = lambda items: tuple(map(tuple, items))
 def show(number, piece):
     os.write(number, piece)
@@ -49,9 +50,13 @@ task = Task(
     given=0,
     signals=True,
     timeout=float("inf"),
+    opened=opened.add if opened is not None else None,
     **given,
 )
-sys.exit(way.run(task).status)
+status = way.run(task).status
+if opened is not None:
+    print("opened", *sorted(opened))
+sys.exit(status)
 """
 
 
@@ -207,6 +212,40 @@ def test_devices_that_were_given_can_be_used(way: Way) -> None:
     script = "busybox head -c 3 /dev/nvidia0 | wc -c; echo x > /dev/nvidia-caps/nvidia-cap1 && echo written"
     done = way.shell(script, devices=devices)
     assert done.stdout.split() == [b"3", b"written"], done.stderr
+
+
+@namespaces
+def test_opened_files_of_the_tree_are_reported_whoever_opens_them(way: Way) -> None:
+    shared = way.folder / "seen"
+    shared.mkdir()
+    (shared / "of-host").write_text("x")
+    script = "sh -c 'cat /etc/data & wait' > /dev/null; ls /etc; cat /w/of-host /var/deep/there; echo x > /etc/new"
+    done = way.shell(script, watch=True, shared=[[str(shared), "/w"]])
+    # Not those that are only listed, nor those of this host; links are followed.
+    opened = "opened /bin/busybox /etc/data /etc/new /opt/deep/there"
+    assert done.stdout.decode().splitlines()[-1] == opened, done.stderr
+
+
+@namespaces
+def test_a_library_that_is_mapped_and_a_program_that_is_executed_are_reported(way: Way, place: Path) -> None:
+    """The program is one of this host with its libraries, so that the loader maps them."""
+    tree = way.tree
+    listed = subprocess.run(["ldd", "/bin/ls"], capture_output=True, text=True, check=True).stdout.split()
+    libraries = {Path(word).resolve(): word for word in listed if word.startswith("/")}
+    for source, name in (*libraries.items(), (Path("/bin/ls").resolve(), "/opt/program")):
+        target = Path(f"{tree}{name}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        target.chmod(0o755)
+    done = way.shell("/opt/program / > /dev/null", watch=True)
+    opened = set(done.stdout.decode().split()[1:])
+    assert opened >= {"/opt/program", *libraries.values()}, done.stderr
+
+
+def test_a_sandbox_that_does_not_report_opened_files_refuses(way: Way) -> None:
+    if way.name == "runc":
+        done = way.shell("true", watch=True)
+        assert b"runc does not report which files a command opens" in done.stderr
 
 
 def _free() -> int:

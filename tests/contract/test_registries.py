@@ -44,7 +44,7 @@ from envbuilder.oci.images import (
 )
 from envbuilder.oci.registry.artifacts import push_artifact
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.failures import Stopped
+from envbuilder.oci.registry.failures import TransferStopped
 from envbuilder.oci.registry.parallel import Watch
 from envbuilder.oci.registry.pull import fetch_blobs, find
 from envbuilder.oci.registry.push import push
@@ -295,7 +295,7 @@ class Killed(io.BytesIO):
 
     def read(self, size: int | None = -1, /) -> bytes:
         if self.tell() >= self.end:
-            raise Stopped("as if it was killed")
+            raise TransferStopped("as if it was killed")
         return super().read(size)
 
 
@@ -322,7 +322,7 @@ def test_an_upload_of_a_run_that_was_killed_between_pieces_is_continued(
 ) -> None:
     content = noise(12, 3_300_000)
     reference = f"127.0.0.1:{bad_line.server_address[1]}/killed/between:1"
-    with pytest.raises(Stopped):
+    with pytest.raises(TransferStopped):
         _upload(client, reference, Killed(content, 2_000_000), tmp_path / "uploads")
     bad_line.carried = 0
     _upload(client, reference, Killed(content, len(content)), tmp_path / "uploads")
@@ -335,7 +335,7 @@ def test_an_upload_of_a_run_that_was_killed_within_a_piece_begins_anew(
     """The distribution project's registry then has more than it has told, and refuses to go on (2.8)."""
     content = noise(13, 3_300_000)
     reference = f"127.0.0.1:{bad_line.server_address[1]}/killed/within:1"
-    with pytest.raises(Stopped):
+    with pytest.raises(TransferStopped):
         _upload(client, reference, Killed(content, 2_500_000), tmp_path / "uploads")
     bad_line.carried = 0
     _upload(client, reference, Killed(content, len(content)), tmp_path / "uploads")

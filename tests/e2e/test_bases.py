@@ -17,7 +17,7 @@ import pytest
 from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.image.base.docker_archive import docker_archive
-from envbuilder.image.base.programs import Host, run_program
+from envbuilder.image.base.programs import BaseHost, run_program
 from envbuilder.image.base.python_archive import pack
 from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebTree, TreeStore
@@ -33,8 +33,8 @@ TAG = "envbuilder-test/bases:bookworm"
 _ELSEWHERE = ("unshare", "--uts", "sh", "-c", 'hostname elsewhere-host && exec "$@"', "sh")
 
 
-def host_with(**environ: str) -> Host:
-    return Host(environ=dict(os.environ) | environ, run=run_program)
+def host_with(**environ: str) -> BaseHost:
+    return BaseHost(environ=dict(os.environ) | environ, run=run_program)
 
 
 @pytest.fixture(scope="module")

@@ -247,6 +247,11 @@ class FakeEngine:
             copied=session.files.get(request.copy_out),
         )
 
+    def forget(self, container: str, image: str) -> None:
+        self.containers.pop(container, None)
+        if image in self.images:
+            self.untag(image)
+
     def follow(self, request: RunRequest, console: Console) -> int:
         result = self.run(replace(request, timeout=float("inf")))
         for number, piece in ((1, result.stdout), (2, result.stderr)):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from envbuilder.image.running.image_runner import Following
 from envbuilder.oci.runtime.sandbox import Sandbox
-from envbuilder.oci.runtime.selection import Chosen
+from envbuilder.oci.runtime.selection import ChosenSandbox
 
 
 def following(folder: Path, sandbox: Sandbox, *, read_only: str = "", as_root: bool = False) -> Following:
@@ -19,7 +19,7 @@ def following(folder: Path, sandbox: Sandbox, *, read_only: str = "", as_root: b
         as_root: Whether it has the users of this host.
     """
     return Following(
-        chosen=lambda _: Chosen(sandbox=sandbox, as_root=as_root, read_only=read_only),
+        chosen=lambda _: ChosenSandbox(sandbox=sandbox, as_root=as_root, read_only=read_only),
         work=folder / "work",
         kept=lambda: folder / "kept",
     )

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnGpu
+from envbuilder.catalog.evidence import BuiltWithStandIns, Evidence, Grade, ProvenImage, RanOnGpu
 from envbuilder.catalog.load.environments import Proof, read_proof
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
@@ -85,7 +85,7 @@ class FakeImages:
         choice = row.bases[0]
         closure = self._shipped.find(row.id, row_request(row, choice))
         assert closure is not None, "the closures are kept before an image is built"
-        entry: Evidence = BuiltImage(
+        entry: Evidence = ProvenImage(
             base=choice.system.id,
             python="3.11.2",
             closure=closure.digest,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.image.container_engine import Listener
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.oci.images import AssembledImage, Descriptor
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult

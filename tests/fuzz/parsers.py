@@ -65,7 +65,7 @@ from envbuilder.image.base.deb.release import parse_release
 from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.docker.buildkit_trace import TraceReader
 from envbuilder.image.docker.classic_stream import ClassicReader
-from envbuilder.image.docker.context import endpoint
+from envbuilder.image.docker.endpoint import endpoint
 from envbuilder.image.docker.protobuf_wire import MalformedMessage
 from envbuilder.image.layer_contents import config_of
 from envbuilder.image.layers.wheel_file import open_wheel
@@ -74,8 +74,8 @@ from envbuilder.image.running.process_settings import account, settings_of
 from envbuilder.image.vendor.extraction import extract as extract_libraries
 from envbuilder.lock.index.uv_index import _files
 from envbuilder.lock.lockfile import load
+from envbuilder.lock.prioritized_files import dump_prioritized, load_prioritized
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
-from envbuilder.lock.spec import read_spec
 from envbuilder.oci.documents import descriptor
 from envbuilder.oci.layout.layer_compression import unpacked
 from envbuilder.oci.layout.layer_tar import LayerTar
@@ -85,6 +85,7 @@ from envbuilder.oci.registry.credentials import RegistryLogins
 from envbuilder.oci.registry.failures import said
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
+from tests.fakes.specs import read_spec
 from tests.fakes.vendor_archives import pin_of
 from tests.fuzz import seeds
 
@@ -364,6 +365,10 @@ PARSERS: Mapping[str, Parser] = {
     "spec": Parser(
         run=lambda data, _: read_spec(_text(data), "envbuilder.yaml"),
         seeds=lambda: seeds.files("tests/data/spec/*.yaml"),
+    ),
+    "prioritized-files": Parser(
+        run=lambda data, _: load_prioritized(_text(data), "reads.yaml"),
+        seeds=lambda: (dump_prioritized((("base", ("/usr/lib/a b.so",)), ("own", ("/opt/x", "/opt/y")))).encode(),),
     ),
     "yaml": Parser(
         run=lambda data, _: parse(_text(data), "x.yaml"), seeds=lambda: seeds.files("tests/data/spec/*.yaml")

@@ -11,11 +11,11 @@ from envbuilder.catalog.environments import Environment
 from envbuilder.core.memory_policy import GROWTH
 from envbuilder.image.dockerfile.spec_file import render_spec
 from envbuilder.image.render import rendered
-from envbuilder.lock.container_settings import ContainerSettings, Healthcheck
+from envbuilder.lock.container_settings import DEFAULT_USER, ContainerSettings, Healthcheck, User
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Lock
+from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import DEFAULT_USER, OwnFile, Spec, User
+from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row
 from tests.fakes.ports import lock_ports
 from tests.fakes.resolver import FakeResolver

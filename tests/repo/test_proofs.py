@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved
+from envbuilder.catalog.evidence import BuiltWithStandIns, Evidence, Grade, ProvenImage, RanOnCpu, RanOnGpu, Resolved
 from envbuilder.catalog.load.environments import Proof, dump_proof
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder, dump_closures
@@ -21,8 +21,8 @@ REPORTS = MATRICES / "evidence" / "reports"
 by_id = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 
 
-def runs(row: Environment) -> list[RanOnCpu | BuiltWithStandIns | BuiltImage | RanOnGpu]:
-    return [entry for entry in row.evidence if isinstance(entry, RanOnCpu | BuiltWithStandIns | BuiltImage | RanOnGpu)]
+def runs(row: Environment) -> list[RanOnCpu | BuiltWithStandIns | ProvenImage | RanOnGpu]:
+    return [entry for entry in row.evidence if isinstance(entry, RanOnCpu | BuiltWithStandIns | ProvenImage | RanOnGpu)]
 
 
 @by_id

@@ -7,7 +7,8 @@ Cold, unchanged, and with a package added, against:
 
 `catalog` measures only the loading of the catalog and the audit of a wheel, `validate` only what validating costs,
 `logs` only how fast logs are read, `share` only what a registry with layers saves, `fleet` only how long a thousand
-nodes are judged, `fan-out` only how much faster several workers prove environments.
+nodes are judged, `fan-out` only how much faster several workers prove environments. `python -m tools.bench share
+[ENV [DIR]]` keeps the blobs of the registries below another directory, such as `/dev/shm`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def main() -> None:
         measure_logs(figures, work)
         return
     if environment == "share":
-        measure_sharing(figures, work, *sys.argv[2:3])
+        measure_sharing(figures, work, *sys.argv[2:4])
         return
     if environment == "fan-out":
         measure_fan_out(figures, work, *sys.argv[2:3])

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from envbuilder.core.uv import Uv
@@ -27,6 +28,7 @@ MANY = (
     "tf-2.18-cpu",
     "tf-2.19-cpu",
 )
+CURL = "curl, the same files, 6 at a time"
 SMALL = "humanize==4.9.0"
 _CONNECTIONS = 6
 
@@ -47,7 +49,9 @@ def measure_assembling(lock: Lock, folder: Path, address: str, figures: Figures)
     _many(folder, figures)
 
 
-def plain_download(lock: Lock, folder: Path, figures: Figures) -> None:
+def plain_download(
+    lock: Lock, folder: Path, figures: Figures, *, name: str = CURL, environ: Mapping[str, str] = os.environ
+) -> None:
     """Download the same files by curl, six at a time, to disk, with nothing compared."""
     pins = [pin for pin in lock.packages if pin.group.is_installed and pin.group is not PackageGroup.OWN]
     index = UvIndex(uv=Uv(program=UV, cache=folder / "uv-index", environ=os.environ))
@@ -57,10 +61,7 @@ def plain_download(lock: Lock, folder: Path, figures: Figures) -> None:
     listing = folder / "urls"
     listing.write_text("".join(f"url={address}\nremote-name\n" for address in addresses), encoding="utf-8")
     command = ["curl", "--silent", "--show-error", "--fail", "--parallel", "--parallel-max", str(_CONNECTIONS)]
-    figures.time(
-        "curl, the same files, 6 at a time",
-        lambda: _run([*command, "--config", str(listing)], dict(os.environ), target, figures, ""),
-    )
+    figures.time_command(name, lambda: _run([*command, "--config", str(listing)], dict(environ), target, figures, ""))
     shutil.rmtree(target)
 
 

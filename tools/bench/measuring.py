@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -15,10 +16,12 @@ class Figures:
 
     Attributes:
         seconds: Wall time of each measured piece.
+        processor: Processor time of the processes of a piece, in seconds.
         counts: Other figures: bytes, layers.
     """
 
     seconds: dict[str, float] = field(default_factory=dict)
+    processor: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
     def time(self, name: str, work: Callable[[], object]) -> None:
@@ -27,6 +30,15 @@ class Figures:
         work()
         self.seconds[name] = time.monotonic() - started
         print(f"{self.seconds[name]:8.1f} s  {name}", flush=True)
+
+    def time_command(self, name: str, work: Callable[[], object]) -> None:
+        """Do something by processes that end with it, and note how long it took, and their processor time."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.time(name, work)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        self.processor[name] = spent
+        print(f"{spent:8.1f} s  {name}: processor time", flush=True)
 
     def count(self, name: str, value: int) -> None:
         """Note a figure that is no time."""

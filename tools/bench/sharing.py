@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,9 @@ from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.oci.store import Store
 from tests.contract import registry
-from tools.bench.assembling import plain_download
+from tools.bench.assembling import CURL, plain_download
 from tools.bench.measuring import Figures, run
+from tools.bench.paced_proxy import paced_proxy
 
 _ROOT = Path(__file__).parents[2]
 _ROW = "tf-2.15-cuda12.2"
@@ -31,6 +31,10 @@ _BUMPED = "idna==3.6"
 
 _AUTHOR, _ALONE, _FIRST, _SECOND, _RUNNER = "author", "cold build", "cold build and push", "second machine", "runner"
 _PUSH = "push alone"
+_LINE = 170e6
+"""Bytes per second of the line at which the aim of a cold build was set: 2.44 GB in 14.4 s."""
+
+_SLOW, _SLOW_CURL = f"cold build, {_LINE / 1e6:.0f} MB/s", f"curl, {_LINE / 1e6:.0f} MB/s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +46,37 @@ class _Line:
     aim: str
 
 
-def measure_sharing(figures: Figures, work: Path, row: str = _ROW) -> None:
+def measure_sharing(figures: Figures, work: Path, row: str = _ROW, storage: str = "") -> None:
     """Lock, build and push on several machines, and print the table; needs no container engine.
 
     Args:
         figures: Gets the numbers.
         work: Directory for caches and registries, removed at the end: 20 GB for the default row.
         row: The environment.
+        storage: Directory for the blobs of the registries, 5 GB for the default row, such as `/dev/shm`: it takes the
+            place of a registry with a disk of its own. Empty for `work`.
     """
-    with tempfile.TemporaryDirectory(dir=work) as name:
+    with (
+        tempfile.TemporaryDirectory(dir=work) as name,
+        tempfile.TemporaryDirectory(dir=storage or work) as blobs,
+    ):
         folder = Path(name)
         for each in ("near", "other"):
-            (folder / each).mkdir()
-        with registry.serve(folder / "near") as near, registry.serve(folder / "other") as other:
+            (Path(blobs) / each).mkdir()
+        with registry.serve(Path(blobs) / "near") as near, registry.serve(Path(blobs) / "other") as other:
             team = _Team(folder, near, other, figures, row)
             lines = list(team.measure())
     print()
     for line in lines:
-        print(f"{line.work:55} {line.measured:45} aim: {line.aim}")
-    document = {"environment": row, "rows": [[line.work, line.measured, line.aim] for line in lines]}
+        print(f"{line.work:55} {line.measured:60} aim: {line.aim}")
+    print("[…] is processor time of the command, without that of the registry")
+    document = {
+        "environment": row,
+        "storage": storage,
+        "rows": [[line.work, line.measured, line.aim] for line in lines],
+    }
     path = work / "share.json"
-    path.write_text(
-        json.dumps(document | {"seconds": figures.seconds, "counts": figures.counts}, indent=2) + "\n", encoding="utf-8"
-    )
+    path.write_text(json.dumps(document | asdict(figures), indent=2) + "\n", encoding="utf-8")
 
 
 class _Team:
@@ -89,22 +101,18 @@ class _Team:
         second = self._build(_SECOND, self._lock_file, push=f"{self._near}/team/a:2")
         yield _Line(
             "second machine, same lock, to pushed",
-            f"{seconds[_SECOND]:.1f} s, {second['downloaded_bytes']:,} B of layers",
+            f"{self._took(_SECOND)}, {second['downloaded_bytes']:,} B of layers",
             "1.5 s, 0 B of layers",
         )
         yield self._changed()
-        both, alone, push = seconds[_FIRST], seconds[_ALONE], seconds[_PUSH]
+        ratio = seconds[_FIRST] / max(seconds[_ALONE], seconds[_PUSH])
         yield _Line(
             "cold build and push, against the slower of the two",
-            f"{both / max(alone, push):.2f}x ({both:.1f}; {alone:.1f} and {push:.1f} s)",
+            f"{ratio:.2f}x ({self._took(_FIRST)}, against {self._took(_ALONE)} and {self._took(_PUSH)})",
             "1.15x",
         )
-        curl = seconds["curl, the same files, 6 at a time"]
-        yield _Line(
-            "cold build against curl of the same files",
-            f"{alone / curl:.2f}x ({alone:.1f} and {curl:.1f} s)",
-            "1.6x",
-        )
+        yield self._against("cold build against curl of the same files", _ALONE, CURL)
+        yield self._slow(lock)
         yield self._bumped(lock)
         yield _Line("bytes before the first step, lazily", "not measured here: docs/images.md", "25 %")
 
@@ -137,6 +145,26 @@ class _Team:
             "5 s, 1.5x and index pages",
         )
 
+    def _slow(self, lock: Lock) -> _Line:
+        """Cold build and curl, both through a slower line."""
+        work = f"the same through {_LINE / 1e6:.0f} MB/s"
+        if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy")):
+            return _Line(work, "not measured: HTTPS_PROXY is set", "1.6x")
+        with paced_proxy(_LINE) as proxy:
+            environ = {**os.environ, "HTTPS_PROXY": proxy}
+            plain_download(lock, self._folder, self._figures, name=_SLOW_CURL, environ=environ)
+            self._timed(_SLOW, _SLOW, "build", self._lock_file, "--engine", "assemble", environ=environ)
+        shutil.rmtree(self._folder / _SLOW)
+        return self._against(work, _SLOW, _SLOW_CURL)
+
+    def _against(self, work: str, build: str, curl: str) -> _Line:
+        ratio = self._figures.seconds[build] / self._figures.seconds[curl]
+        return _Line(work, f"{ratio:.2f}x ({self._took(build)}, against {self._took(curl)})", "1.6x")
+
+    def _took(self, name: str) -> str:
+        """Return wall time and processor time of a command; that of a registry is not in it."""
+        return f"{self._figures.seconds[name]:.1f} s [{self._figures.processor[name]:.1f}]"
+
     def _bumped(self, lock: Lock) -> _Line:
         """Another version of a small package of the shared layer."""
         spec = self._write_spec("bumped", _BUMPED)
@@ -153,7 +181,7 @@ class _Team:
         compiled = sum(taken for step, taken in steps.items() if step.startswith("bytecode"))
         return _Line(
             "small package bumped in the shared group",
-            f"{compiled:.1f} s for bytecode, {self._figures.seconds['small package bumped']:.1f} s in all",
+            f"{compiled:.1f} s for bytecode, {self._took('small package bumped')} in all",
             "1.5 s",
         )
 
@@ -173,19 +201,14 @@ class _Team:
             self._figures.count(f"{named}: bytes of layers pushed", document["images"][0]["pushed"][0]["bytes"])
         return document
 
-    def _timed(self, name: str, machine: str, *arguments: str) -> str:
+    def _timed(self, name: str, machine: str, *arguments: str, environ: Mapping[str, str] = os.environ) -> str:
         told: list[str] = []
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        self._figures.time(name, lambda: told.append(self._run(machine, *arguments)))
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        self._figures.seconds[f"{name}: processor time"] = spent
-        print(f"{spent:8.1f} s  {name}: processor time", flush=True)
+        self._figures.time_command(name, lambda: told.append(self._run(machine, *arguments, environ=environ)))
         return told[0]
 
-    def _run(self, machine: str, *arguments: str) -> str:
-        environ = {**os.environ, "ENVBUILDER_CACHE": str(self._folder / machine)}
-        return run([sys.executable, "-m", "envbuilder", *arguments], environ, _ROOT)
+    def _run(self, machine: str, *arguments: str, environ: Mapping[str, str] = os.environ) -> str:
+        own = {**environ, "ENVBUILDER_CACHE": str(self._folder / machine)}
+        return run([sys.executable, "-m", "envbuilder", *arguments], own, _ROOT)
 
 
 def _read(path: Path) -> Lock:

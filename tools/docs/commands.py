@@ -9,6 +9,7 @@ import click
 
 from envbuilder.cli.configured_options import variable_of
 from envbuilder.cli.documents.schemas import DOCUMENTS
+from envbuilder.cli.global_options import GlobalOption
 from envbuilder.cli.main import SECTIONS, cli
 from tools.docs.markdown import code, console, plain, table
 from tools.docs.schemas import PAGE as SCHEMAS
@@ -85,12 +86,16 @@ def _described(context: click.Context) -> Iterator[str]:
     yield from _help(command.help or "")
     if isinstance(command, click.Group):
         return
-    options = [each for each in command.get_params(context) if isinstance(each, click.Option) and not each.hidden]
+    options = [each for each in command.get_params(context) if isinstance(each, click.Option) and _is_own(each)]
     yield from table(("Option", "Meaning"), (_option(each, context) for each in options))
     words = tuple(context.command_path.split()[1:])
     yield f"An option can also be set by its variable, {code(variable_of(words, 'OPTION'))}, or in the file of your"
     yield "[configuration](../configuration.md#options-of-commands)."
     yield ""
+
+
+def _is_own(option: click.Option) -> bool:
+    return not isinstance(option, GlobalOption)
 
 
 def _option(option: click.Option, context: click.Context) -> tuple[str, str]:

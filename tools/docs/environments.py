@@ -246,7 +246,7 @@ def _evidence(row: Environment) -> Iterator[str]:
         ((each.grade.value, str(each.when), plain(str(each))) for each in reversed(row.evidence)),
     )
     if row.unproven:
-        yield "Tried, and not proven:"
+        yield "Failed proofs:"
         yield ""
         yield from table(
             ("Grade", "Day", "Why"), ((each.grade.value, str(each.when), plain(each.why)) for each in row.unproven)

@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from envbuilder.catalog.advise.advice import Query
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment, PythonProvider
-from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved
+from envbuilder.catalog.evidence import BuiltWithStandIns, Evidence, Grade, ProvenImage, RanOnCpu, RanOnGpu, Resolved
 from envbuilder.core.versions import Release
 
 
@@ -98,7 +98,7 @@ def proven_on(row: Environment, choice: BaseChoice) -> Grade:
 
 def _is_about(entry: Evidence, choice: BaseChoice) -> bool:
     match entry:
-        case BuiltImage(base=base, python=python) | BuiltWithStandIns(base=base, python=python):
+        case ProvenImage(base=base, python=python) | BuiltWithStandIns(base=base, python=python):
             return base == choice.system.id and _is_same(python, choice.python)
         case RanOnGpu(base=base):
             return base == choice.system.id

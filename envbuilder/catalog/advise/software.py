@@ -77,13 +77,11 @@ def _python(query: Query, candidate: Candidate) -> Iterator[AdviceReason]:
         return
     system = candidate.choice.system.id
     if asked < OLDEST_PYTHON:
-        text = f"nothing here installs a Python before {OLDEST_PYTHON}"
+        text = f"Python before {OLDEST_PYTHON} is not supported"
     elif asked in candidate.row.pythons and candidate.choice.python_provider is PythonProvider.OS:
         text = f"the interpreter of {system} is {have}"
     else:
-        text = (
-            f"TensorFlow {candidate.row.framework.version} has no wheel for it, but for {_span(candidate.row.pythons)}"
-        )
+        text = f"TensorFlow {candidate.row.framework.version} has wheels for {_span(candidate.row.pythons)}"
     yield AdviceReason(
         topic=Topic.PYTHON,
         weight=Weight.AGAINST,

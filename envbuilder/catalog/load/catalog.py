@@ -22,31 +22,33 @@ from envbuilder.catalog.load.tables import (
     read_profiles,
     read_vendor_builds,
 )
-from envbuilder.catalog.load.team_catalogs import with_teams
-from envbuilder.catalog.teams import CatalogPlace
 from envbuilder.core.conversion.reading import Tables
 from envbuilder.core.errors import Fault, InvalidInput
 
 T = TypeVar("T")
-_State: TypeAlias = tuple[Path, int, int, int]
+States: TypeAlias = tuple[tuple[Path, int, int, int], ...]
+"""Path, inode, size in bytes and time of modification of files; equal ones mean equal content."""
 
 
-def load_catalog(folder: Path, teams: tuple[CatalogPlace, ...] = ()) -> Catalog:
+def load_catalog(folder: Path) -> Catalog:
     """Read and cross-check all matrices; a process reads them again only if a file has changed.
 
     Args:
         folder: Holds `cuda.yaml`, `bases.yaml`, `libraries.yaml`, `advisories.yaml`, `environments/*.yaml` and for each
             of these `evidence/*.yaml`; optionally `keras.yaml`, `vendor-builds.yaml` and `profiles.yaml`.
-        teams: Catalogs of teams, in order of precedence, highest last; see `with_teams`.
 
     Raises:
         InvalidInput: With every fault of every file.
     """
-    return _loaded(folder, tuple(_states(folder)), teams, tuple(tuple(_states(team.folder)) for team in teams))
+    return _loaded(folder, states_of(folder))
 
 
-def _states(folder: Path) -> Iterator[_State]:
-    """Yield path, inode, size in bytes and time of modification of each file that exists."""
+def states_of(folder: Path) -> States:
+    """Return the states of the files of a catalog that exist."""
+    return tuple(_states(folder))
+
+
+def _states(folder: Path) -> Iterator[tuple[Path, int, int, int]]:
     for file in sorted(folder.rglob("*.yaml")):
         with suppress(OSError):  # A broken link, or removed meanwhile: the reader decides.
             state = file.stat()
@@ -54,16 +56,7 @@ def _states(folder: Path) -> Iterator[_State]:
 
 
 @lru_cache(maxsize=4)
-def _loaded(
-    folder: Path,
-    states: tuple[_State, ...],
-    teams: tuple[CatalogPlace, ...],
-    _team_states: tuple[tuple[_State, ...], ...],
-) -> Catalog:
-    return with_teams(_loaded(folder, states, (), ()), teams) if teams else _shipped(folder)
-
-
-def _shipped(folder: Path) -> Catalog:
+def _loaded(folder: Path, _states: States) -> Catalog:
     faults: list[Fault] = []
     cuda = structured_file(folder / "cuda.yaml", read_cuda, faults)
     bases = structured_file(folder / "bases.yaml", read_bases, faults) or ()

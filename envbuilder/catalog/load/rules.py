@@ -24,7 +24,7 @@ _FROM_A_SET = {CudaProvider.WHEELS, CudaProvider.OS, CudaProvider.ARCHIVE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class CrossCheck:
     """One cross-check.
 
     Attributes:
@@ -177,29 +177,37 @@ def _deviation_is_stated(row: Environment, _: CudaFacts) -> Iterator[tuple[str, 
             yield f"{place}.deviations", f"must say that CUDA is {choice.cuda} instead of {row.cuda.compiled}"
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[CrossCheck, ...] = (
+    CrossCheck(
         id="id-names-release", states="the id begins with TensorFlow's and CUDA's release", problems=_id_names_release
     ),
-    Rule(id="python-has-wheel", states="every base has a Python with a wheel", problems=_python_has_wheel),
-    Rule(id="os-python-is-there", states="an OS Python is the one that the base has", problems=_os_python_is_there),
-    Rule(id="glibc-new-enough", states="the base's glibc has the wheel's symbols", problems=_glibc_is_new_enough),
-    Rule(
+    CrossCheck(id="python-has-wheel", states="every base has a Python with a wheel", problems=_python_has_wheel),
+    CrossCheck(
+        id="os-python-is-there", states="an OS Python is the one that the base has", problems=_os_python_is_there
+    ),
+    CrossCheck(id="glibc-new-enough", states="the base's glibc has the wheel's symbols", problems=_glibc_is_new_enough),
+    CrossCheck(
         id="glibcxx-new-enough", states="the base's libstdc++ has the wheel's symbols", problems=_glibcxx_is_new_enough
     ),
-    Rule(id="others-are-patches", states="other releases are of the same minor release", problems=_others_are_patches),
-    Rule(
+    CrossCheck(
+        id="others-are-patches", states="other releases are of the same minor release", problems=_others_are_patches
+    ),
+    CrossCheck(
         id="measured-is-evidence", states="a measured row says which wheel was measured", problems=_measured_is_evidence
     ),
-    Rule(id="cuda-has-provider", states="CUDA comes from somewhere", problems=_cuda_comes_from_somewhere),
-    Rule(id="outlives-images", states="a base is not known to be withdrawn", problems=_outlives_images),
-    Rule(id="cuda-major-fits", states="the CUDA libraries have the wheel's sonames", problems=_cuda_major_fits),
-    Rule(id="cudnn-accepted", states="TensorFlow starts with the base's cuDNN", problems=_cudnn_is_accepted),
-    Rule(id="sonames-provided", states="every library that TensorFlow opens is there", problems=_sonames_are_provided),
-    Rule(id="driver-known", states="the driver floor can be derived", problems=_driver_is_known),
-    Rule(id="ptx-isa-known", states="the driver that compiles the PTX can be derived", problems=_ptx_isa_is_known),
-    Rule(id="some-gpu-covered", states="on each base some GPU has code", problems=_some_gpu_is_covered),
-    Rule(
+    CrossCheck(id="cuda-has-provider", states="CUDA comes from somewhere", problems=_cuda_comes_from_somewhere),
+    CrossCheck(id="outlives-images", states="a base is not known to be withdrawn", problems=_outlives_images),
+    CrossCheck(id="cuda-major-fits", states="the CUDA libraries have the wheel's sonames", problems=_cuda_major_fits),
+    CrossCheck(id="cudnn-accepted", states="TensorFlow starts with the base's cuDNN", problems=_cudnn_is_accepted),
+    CrossCheck(
+        id="sonames-provided", states="every library that TensorFlow opens is there", problems=_sonames_are_provided
+    ),
+    CrossCheck(id="driver-known", states="the driver floor can be derived", problems=_driver_is_known),
+    CrossCheck(
+        id="ptx-isa-known", states="the driver that compiles the PTX can be derived", problems=_ptx_isa_is_known
+    ),
+    CrossCheck(id="some-gpu-covered", states="on each base some GPU has code", problems=_some_gpu_is_covered),
+    CrossCheck(
         id="deviation-stated", states="another CUDA release than the wheel's is stated", problems=_deviation_is_stated
     ),
 )

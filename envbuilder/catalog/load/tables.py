@@ -9,9 +9,10 @@ from typing import Annotated, TypeAlias
 
 from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat, VendorArchive
 from envbuilder.catalog.cuda import CudaFacts, LibrarySet
-from envbuilder.catalog.environments import BaseSystem, Profile
+from envbuilder.catalog.environments import BaseSystem
 from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.keras import KerasFacts, KerasRule
+from envbuilder.catalog.profiles import Profile
 from envbuilder.catalog.sources import Advisory
 from envbuilder.core import structure
 from envbuilder.core.conversion.reading import Mismatch, Path

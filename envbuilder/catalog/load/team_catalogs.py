@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from envbuilder.catalog.cuda import LibrarySet
 from envbuilder.catalog.environments import BaseSystem, Catalog, Environment
+from envbuilder.catalog.load.catalog import States, load_catalog, states_of
 from envbuilder.catalog.load.files import in_order, read_rows, structured_file
 from envbuilder.catalog.load.tables import SchemaNumber, read_advisories, read_bases, read_libraries
 from envbuilder.catalog.sources import Advisory
@@ -63,6 +64,24 @@ class _Contents:
     advisories: tuple[Advisory, ...]
 
 
+def load_with_teams(folder: Path, teams: tuple[CatalogPlace, ...]) -> Catalog:
+    """Read and cross-check the catalog of envbuilder and those of teams; only if a file has changed, as `load_catalog`.
+
+    Args:
+        folder: The catalog of envbuilder.
+        teams: In order of precedence, highest last; see `with_teams`.
+
+    Raises:
+        InvalidInput: With every fault of every file of the first catalog that has one.
+    """
+    return _loaded(folder, teams, tuple(states_of(each) for each in (folder, *(team.folder for team in teams))))
+
+
+@lru_cache(maxsize=4)
+def _loaded(folder: Path, teams: tuple[CatalogPlace, ...], _states: tuple[States, ...]) -> Catalog:
+    return with_teams(load_catalog(folder), teams)
+
+
 def with_teams(shipped: Catalog, places: Iterable[CatalogPlace]) -> Catalog:
     """Return a catalog with the environments of teams added, and with those replaced that they override.
 
@@ -88,7 +107,7 @@ def with_teams(shipped: Catalog, places: Iterable[CatalogPlace]) -> Catalog:
 
 
 def _contents(folder: Path, shipped: Catalog, faults: list[Fault]) -> _Contents | None:
-    """Return what is in a directory; None if its environments cannot be read, for faults that are added to `faults`."""
+    """Return the contents of a directory; None if its environments cannot be read; problems are added to `faults`."""
     before = len(faults)
     faults += _foreign_files(folder)
     manifest = structured_file(folder / MANIFEST, _read_manifest, faults)

@@ -1,1 +1,1 @@
-"""The form of the JSON documents that commands print, as types from which JSON Schemas are made."""
+"""The JSON documents that commands print, as types from which JSON Schemas are made."""

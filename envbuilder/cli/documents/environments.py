@@ -220,7 +220,7 @@ class ShownEvidence(TypedDict):
 
 
 class ShownEnvironment(TypedDict):
-    """`show ENV`: all that the catalog knows about an environment."""
+    """`show ENV`: everything in the catalog about an environment."""
 
     schema: Literal[1]
     id: str

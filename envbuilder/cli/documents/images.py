@@ -19,7 +19,7 @@ class Layer(TypedDict):
 
 
 class Loaded(TypedDict):
-    """What was sent to the container engine."""
+    """Bytes and layers that were sent to the container engine."""
 
     bytes: int
     layers: int
@@ -27,7 +27,7 @@ class Loaded(TypedDict):
 
 
 class Pushed(TypedDict):
-    """What was sent to a registry."""
+    """Bytes and layers that were sent to a registry."""
 
     reference: str
     digest: str

@@ -9,11 +9,11 @@ from envbuilder.cli.documents.gpus import Offer
 from envbuilder.diagnostics.compare.comparison import AppliesTo, SystemKind
 from envbuilder.diagnostics.findings import Severity
 from envbuilder.diagnostics.host.environment import HostEnvironment
-from envbuilder.diagnostics.host.examination import Origin
+from envbuilder.diagnostics.host.examination import LibraryOrigin
 
 
 class Remedy(TypedDict):
-    """What to do, and a command for it; the command may be empty."""
+    """A remedy, and a command for it; the command may be empty."""
 
     text: str
     command: str
@@ -30,7 +30,7 @@ class Finding(TypedDict):
 
 
 class UnseenFact(TypedDict):
-    """What could not be seen, why, and how it can be."""
+    """A fact that could not be determined, the reason, and a way to determine it."""
 
     what: str
     why: str
@@ -78,7 +78,7 @@ class InstalledLibrary(TypedDict):
     name: str
     path: str
     version: str | None
-    origin: Origin
+    origin: LibraryOrigin
     via: str
 
 
@@ -198,7 +198,7 @@ class Side(TypedDict):
 
 
 class Effect(TypedDict):
-    """What a difference does to TensorFlow, and on which side."""
+    """The effect of a difference on TensorFlow, and the side that it applies to."""
 
     on: AppliesTo
     text: str
@@ -215,7 +215,7 @@ class Difference(TypedDict):
 
 
 class Unknown(TypedDict):
-    """What is known of one side at most."""
+    """A property that is known for one side at most."""
 
     topic: str
     a: str | None
@@ -301,7 +301,7 @@ class Failure(TypedDict):
 
 
 class FailureDocument(TypedDict):
-    """What a command with `--json` prints if an error ends it."""
+    """Output of a command with `--json` that ends with an error."""
 
     schema: Literal[1]
     error: Failure

@@ -56,6 +56,7 @@ class KeptChanges(TypedDict):
     name: str
     image: str
     manifest: str
+    engine: str | None
     bytes: int
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
+from envbuilder.cli.documents.machines import Fault
 from envbuilder.image.plan.plan import LayerKind
 from envbuilder.lock.project.clues import ClueKind
 from envbuilder.lock.project.conclusions import Device
@@ -55,7 +56,7 @@ class LockDifferences(TypedDict):
 
 
 class Clue(TypedDict):
-    """What a line of a project says about its environment."""
+    """A conclusion from a line of a project about its environment."""
 
     kind: ClueKind
     value: str
@@ -99,6 +100,15 @@ class UnusedLine(TypedDict):
     reason: str
 
 
+class LockFailure(TypedDict):
+    """Why no lock was written; `faults` only if a file has some."""
+
+    kind: str
+    message: str
+    hint: str
+    faults: NotRequired[list[Fault]]
+
+
 class Adoption(TypedDict):
     """`adopt`: the spec for a project, and what it was concluded from."""
 
@@ -118,6 +128,7 @@ class Adoption(TypedDict):
     unused: list[UnusedLine]
     spec: str | None
     lock: WrittenLock | None
+    lock_error: LockFailure | None
 
 
 class PlannedLayer(TypedDict):
@@ -158,4 +169,5 @@ class Rendered(TypedDict):
     lock: str | None
     unpinned: list[str]
     base: str
+    build_base: str | None
     files: list[str]

@@ -15,6 +15,7 @@ from envbuilder.core.conversion.json_schema import json_schema
 from envbuilder.diagnostics.facts.facts import FACTS_SCHEMA, Facts
 from envbuilder.diagnostics.report.json_format import report_schema
 from envbuilder.lock.lockfile import LockDocument
+from envbuilder.lock.prioritized_files import PrioritizedDocument
 from envbuilder.lock.spec import SpecDocument
 
 
@@ -56,7 +57,7 @@ def _reports() -> dict[str, Any]:
 
 
 def _facts() -> dict[str, Any]:
-    """Return the schema of the output of the probe; fields that it does not know may be there."""
+    """Return the schema of the output of the probe; unknown fields are allowed."""
     found = json_schema(Facts, "facts", closed=False)
     facts = found["$defs"]["Facts"]
     # They stand beside the facts.
@@ -89,6 +90,7 @@ DOCUMENTS: Final[Mapping[str, Document]] = dict(
     (
         _of("envbuilder.yaml, after its YAML was parsed", "spec", SpecDocument),
         _of("envbuilder.lock, after its YAML was parsed", "lock-file", LockDocument),
+        _of("List of run --record-reads, after its YAML was parsed", "prioritized-files", PrioritizedDocument),
         ("facts", Document(title="Output of the probe", schema=_facts)),
         _of("An error, in place of the document of a command", "error", machines.FailureDocument),
         _of(
@@ -144,12 +146,3 @@ DOCUMENTS: Final[Mapping[str, Document]] = dict(
     )
 )
 """Documents of files by kind, and of `--json` by the words of the command; a group stands for all its commands."""
-
-
-def document_of(command: str) -> Document | None:
-    """Return the document that a command prints with `--json`; None if it prints none.
-
-    Args:
-        command: The words of the command, such as `cache list`.
-    """
-    return DOCUMENTS.get(command) or DOCUMENTS.get(command.partition(" ")[0])

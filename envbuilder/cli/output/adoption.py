@@ -144,13 +144,19 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _LONGEST_NOTE else f"{line[: _LONGEST_NOTE - 1]}…"
 
 
-def adoption_document(adoption: Adoption, written: Path | None, lock: dict[str, object] | None) -> dict[str, object]:
+def adoption_document(
+    adoption: Adoption,
+    written: Path | None,
+    lock: dict[str, object] | None,
+    failure: dict[str, object] | None = None,
+) -> dict[str, object]:
     """Return the document of `--json`.
 
     Args:
         adoption: The result.
         written: The spec that was written; None for none.
         lock: The document of the lock that was written; None for none.
+        failure: The error that ended the lock; None for none.
     """
     found, choice, spec = adoption.found, adoption.choice, adoption.spec
     return {
@@ -184,6 +190,7 @@ def adoption_document(adoption: Adoption, written: Path | None, lock: dict[str, 
         ],
         "spec": str(written) if written else None,
         "lock": lock,
+        "lock_error": failure,
     }
 
 

@@ -11,12 +11,12 @@ from envbuilder.catalog.advise.advice import Advice, AdviceReason, Query, Recomm
 from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.machine import Host
 from envbuilder.cli.output.buildable import buildable_document
-from envbuilder.cli.output.printing import folded, heading
+from envbuilder.cli.output.printing import folded, heading, printed
 
 _MARKS = {Weight.FOR: "+", Weight.COST: "~", Weight.AGAINST: "-"}
 _COLOURS = {Weight.FOR: "green", Weight.COST: "yellow", Weight.AGAINST: "red"}
 _VERDICTS = {Verdict.FITS: "fits", Verdict.COST: "fits, at a cost", Verdict.NOT: "does not fit"}
-_LEGEND = "+ speaks for it   ~ costs something   - rules it out"
+_LEGEND = "+ in favour   ~ at a cost   - rules it out"
 
 
 def recommendation_text(found: Recommendation, asked: str, limit: int, columns: int) -> str:
@@ -29,8 +29,14 @@ def recommendation_text(found: Recommendation, asked: str, limit: int, columns: 
         columns: Width of a line.
     """
     return "\n".join(
-        line if len(click.unstyle(line)) <= columns else folded(line, columns) for line in _lines(found, asked, limit)
+        line if _is_command(line) or printed(line) <= columns else folded(line, columns)
+        for line in _lines(found, asked, limit)
     )
+
+
+def _is_command(line: str) -> bool:
+    """Return True for a line that is to be copied: broken into two, it would be two commands."""
+    return click.unstyle(line).lstrip().startswith("$ ")
 
 
 def _lines(found: Recommendation, asked: str, limit: int) -> Iterator[str]:
@@ -55,7 +61,7 @@ def _headline(found: Recommendation, asked: str) -> str:
     if not asked:
         return "No requirements given; the best proven and newest environments come first:"
     if found.fitting[0].is_doubtful:
-        return f"None is proven to fit; {rows} environment{'' if rows == 1 else 's'} may, best first:"
+        return f"No environment is proven to fit; {rows} environment{'' if rows == 1 else 's'} may, best first:"
     return f"{rows} environment{'' if rows == 1 else 's'} of the catalog fit{'s' if rows == 1 else ''}, best first:"
 
 

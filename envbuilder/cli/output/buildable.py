@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from envbuilder.catalog.buildable import Buildability, Buildable
 from envbuilder.cli.output.printing import heading
 
+_MOST_NAMES = 8
 _TITLES = {
     Buildability.UNKNOWN: "May not be buildable from here",
     Buildability.NO: "Cannot be built from here",
@@ -24,21 +25,27 @@ def buildable_document(answer: Buildable) -> dict[str, object]:
 
 
 def buildable_notes(answers: Sequence[Buildable]) -> Iterator[str]:
-    """Yield environments that are not, or perhaps not, buildable; those with the same reason together."""
+    """Yield why environments are not, or perhaps not, buildable: each reason once, with all that it is true of."""
     for verdict, title in _TITLES.items():
-        hints: dict[str, dict[str, list[str]]] = {}
+        names: dict[str, list[str]] = {}
+        hints: dict[str, None] = {}
         for answer in answers:
             if answer.verdict is verdict:
-                groups = hints.setdefault(answer.hint, {})
-                groups.setdefault("; ".join(answer.reasons), []).append(answer.environment)
-        if hints:
+                hints[answer.hint] = None
+                for reason in answer.reasons:
+                    names.setdefault(reason, []).append(answer.environment)
+        if names:
             yield ""
             yield heading(title)
-        for hint, groups in hints.items():
-            for reason, names in groups.items():
-                yield f"  {', '.join(names)}"
-                yield f"      {reason}"
-            yield f"  hint: {hint}"
+        for reason, environments in names.items():
+            yield f"  {reason}"
+            yield f"      {_listed(environments)}"
+        yield from (f"  next: {hint}" for hint in hints)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names; the first and the last one of many."""
+    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} environments, {names[0]} to {names[-1]}"
 
 
 def buildable_line(answer: Buildable) -> str:

@@ -56,10 +56,10 @@ def _print_image(image: BuiltImage) -> None:
         click.echo(f"wrote {delivered.output}")
     if delivered.loaded:
         loaded = delivered.loaded
-        sent = f"{size(loaded.sent_bytes)} in {loaded.sent_layers} layers, {loaded.present_layers} were there"
+        sent = f"{size(loaded.sent_bytes)} in {loaded.sent_layers} layers, {loaded.present_layers} already present"
         click.echo(f"loaded into the engine: {sent}")
     for push in delivered.pushes:
-        sent = f"{size(push.pushed_bytes)} in {push.pushed_layers} layers, {push.present_layers} were there"
+        sent = f"{size(push.pushed_bytes)} in {push.pushed_layers} layers, {push.present_layers} already present"
         click.echo(f"pushed {push.reference}: {sent}; {push.seconds:.1f}s")
         click.echo(f"  {push.digest}")
     for note in image.notes:

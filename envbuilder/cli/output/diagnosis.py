@@ -108,11 +108,11 @@ def _first(cause: Cause, width: int) -> Iterator[str]:
     yield heading("Fix")
     yield paragraph(f"  {cause.finding.remedy}", width)
     for command in cause.commands:
-        yield f"    {click.style(command, fg='cyan')}"
+        yield f"    {command}"
     if cause.tell:
         yield ""
-        yield paragraph("To tell it from the candidates below:", width)
-        yield f"    {click.style(cause.tell, fg='cyan')}"
+        yield paragraph("To distinguish it from the candidates below:", width)
+        yield f"    {cause.tell}"
 
 
 def _quotes(cause: Cause, width: int) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _quotes(cause: Cause, width: int) -> Iterator[str]:
 def _candidate(cause: Cause, width: int, *, first: bool) -> Iterator[str]:
     if first:
         yield ""
-        yield heading("It could also be")
+        yield heading("Other candidates")
     lines = f", line {cause.lines[0]}" if cause.lines else ""
     yield paragraph(f"  {cause.finding.id} ({cause.confidence:.0%}{lines}): {cause.title}", width)
     yield paragraph(f"      {cause.finding.remedy}", width)
@@ -142,8 +142,7 @@ def _noise(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
     total = sum(each.count for each in found.noise)
     yield ""
     names = ", ".join(each.id for each in found.noise[:4]) + (", …" if len(found.noise) > 4 else "")
-    means = "means" if total == 1 else "mean"
-    yield paragraph(f"{_count(total, 'line')} of known noise {means} nothing: {names}.", width)
+    yield paragraph(f"Harmless messages in {_count(total, 'line')}: {names}.", width)
     for each in found.noise if show_all else ():
         yield paragraph(f"  {each.first}: {each.why} ({each.id}, {_count(each.count, 'line')})", width)
 

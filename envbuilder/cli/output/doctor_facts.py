@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.units import size
@@ -30,10 +32,13 @@ def seen_lines(view: MachineView) -> Iterator[tuple[str, str]]:
 
 
 def gpu_lines(view: MachineView) -> Iterator[tuple[str, str]]:
-    """Yield label and text of the driver and of each GPU."""
+    """Yield label and text of the driver and of the GPUs; equal ones that follow each other once."""
     host = host_of(view.facts)
     yield "driver", _driver(host)
-    yield from _gpus(view, host)
+    for text, group in groupby(_gpus(view, host), key=itemgetter(1)):
+        numbers = [number for number, _ in group]
+        span = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else numbers[0]
+        yield f"GPU {span}", f"{len(numbers)} x {text}" if len(numbers) > 1 else text
 
 
 def _system(view: MachineView, host: Host) -> Iterator[str]:
@@ -81,12 +86,12 @@ def _driver(host: Host) -> str:
     return f"{release}, for CUDA up to {host.cuda}" if host.cuda else release
 
 
-def _gpus(view: MachineView, host: Host) -> Iterator[tuple[str, str]]:
+def _gpus(view: MachineView, host: Host) -> Iterator[tuple[int, str]]:
     for gpu in view.gpus:
-        yield f"GPU {gpu.index}", ", ".join(_managed(gpu))
+        yield gpu.index, ", ".join(_managed(gpu))
     if not view.gpus:
         for index, other in enumerate(host.gpus or ()):
-            yield f"GPU {index}", ", ".join(_plain(other))
+            yield index, ", ".join(_plain(other))
 
 
 def _managed(gpu: NvmlGpu) -> Iterator[str]:

@@ -8,12 +8,12 @@ from pathlib import PurePosixPath
 from envbuilder.catalog.buildable import Buildability
 from envbuilder.catalog.verdicts import Fit, why
 from envbuilder.diagnostics.host.examination import (
-    Difference,
+    EnvironmentDifference,
     Examination,
     InstalledLibrary,
     InstalledTensorFlow,
+    LibraryOrigin,
     Nearest,
-    Origin,
     Versions,
 )
 
@@ -26,11 +26,11 @@ _RUNS = {
     Fit.NO: "does not run here",
 }
 _ORIGINS = {
-    Origin.WHEEL: "NVIDIA's wheel",
-    Origin.CONDA: "conda",
-    Origin.ENVIRONMENT: "LD_LIBRARY_PATH",
-    Origin.TOOLKIT: "CUDA toolkit",
-    Origin.SYSTEM: "system",
+    LibraryOrigin.WHEEL: "NVIDIA's wheel",
+    LibraryOrigin.CONDA: "conda",
+    LibraryOrigin.ENVIRONMENT: "LD_LIBRARY_PATH",
+    LibraryOrigin.TOOLKIT: "CUDA toolkit",
+    LibraryOrigin.SYSTEM: "system",
 }
 
 
@@ -109,7 +109,7 @@ def _libraries(libraries: tuple[InstalledLibrary, ...]) -> Iterator[tuple[str, s
 def _folder(library: InstalledLibrary) -> str:
     """Return the directory of a library; for NVIDIA's wheels the one that they share."""
     folder = str(PurePosixPath(library.path).parent)
-    return f"{folder.partition('/nvidia/')[0]}/nvidia" if library.origin is Origin.WHEEL else folder
+    return f"{folder.partition('/nvidia/')[0]}/nvidia" if library.origin is LibraryOrigin.WHEEL else folder
 
 
 def _nearest(nearest: Nearest, examination: Examination) -> Iterator[tuple[str, str]]:
@@ -130,7 +130,7 @@ def _nearest(nearest: Nearest, examination: Examination) -> Iterator[tuple[str, 
             yield "nearest", nearest.command
 
 
-def _difference(each: Difference) -> str:
+def _difference(each: EnvironmentDifference) -> str:
     return f"{each.what} {each.there or 'none'} (here: {each.here or 'none'})"
 
 

@@ -66,7 +66,7 @@ def kind_of(family: type[EnvbuilderError]) -> str:
 
 
 def report_failure(failure: dict[str, object], status: int) -> None:
-    """Print a failure in each form that is asked for.
+    """Print a failure in each requested form.
 
     Args:
         failure: `kind`, `message` and `hint`, and more for documents.
@@ -83,4 +83,4 @@ def report_failure(failure: dict[str, object], status: int) -> None:
             return
         say(f"{click.style('error:', fg='red', bold=True)} {wrapped(foreign(str(failure['message'])), 7)}")
         if failure["hint"]:
-            say(f"{click.style('next:', fg='cyan', bold=True)} {foreign(str(failure['hint']))}")
+            say(f"{click.style('next:', fg='cyan', bold=True)} {wrapped(foreign(str(failure['hint'])), 6)}")

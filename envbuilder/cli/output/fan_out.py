@@ -17,7 +17,7 @@ class FanOutOutput(Protocol):
     """Output of one command for several documents of it."""
 
     def line(self, document: Document) -> str:
-        """Return what a document says, in one line."""
+        """Return a document in one line."""
         ...
 
     def merged(self, documents: Sequence[Document]) -> dict[str, object]:

@@ -81,9 +81,8 @@ def _misfits(report: FleetReport, columns: int) -> Iterator[str]:
     for image in report.images:
         for misfit in misfits(image):
             ids = " ".join(group.id for group in misfit.groups)
-            word = verdict_words(misfit.fit)
-            line = folded(f"  {image.image.name} on {ids} ({node_count(misfit.count)}): {word}", columns)
-            yield click.style(line, fg=COLOURS[misfit.fit])
+            word = click.style(verdict_words(misfit.fit), fg=COLOURS[misfit.fit])
+            yield folded(f"  {image.image.name} on {ids} ({node_count(misfit.count)}): {word}", columns)
             yield from (folded(f"    {reason}", columns) for reason in misfit.reasons)
 
 
@@ -110,8 +109,8 @@ def _groups(report: FleetReport, columns: int) -> Iterator[str]:
 def _findings(report: FleetReport, columns: int) -> Iterator[str]:
     for each in report.findings:
         finding = each.finding
-        line = folded(f"  {finding.severity.value}  {finding.id} ({finding_place(each)})", columns)
-        yield click.style(line, fg=_SEVERITIES[finding.severity])
+        severity = click.style(finding.severity.value, fg=_SEVERITIES[finding.severity])
+        yield folded(f"  {severity}  {finding.id} ({finding_place(each)})", columns)
         yield folded(f"    {finding.message}", columns)
         if finding.remedies:
             yield folded(f"    → {finding.remedy}", columns)

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.table import Column
 from rich.text import Text
 
-from envbuilder.cli.output.progress import finished_line, log_line
+from envbuilder.cli.output.step_lines import finished_line, log_line
 from envbuilder.cli.output.streams import foreign, unescaped, visible
 from envbuilder.cli.output.terminal import TERMINAL
 from envbuilder.core.units import size

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from envbuilder.lock.diff import Change
+from envbuilder.lock.diff import LockChange
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 
 _COLOURS = {"+": "green", "-": "red", "~": "yellow"}
 
 
-def print_changes(changes: Iterable[Change]) -> None:
+def print_changes(changes: Iterable[LockChange]) -> None:
     """Print one line for each change, with a sign for added, removed and changed."""
     for change in changes:
         text = str(change)
@@ -36,6 +36,6 @@ def lock_document(path: Path, lock: Lock) -> dict[str, object]:
     }
 
 
-def change_document(change: Change) -> dict[str, str | None]:
+def change_document(change: LockChange) -> dict[str, str | None]:
     """Return one difference as JSON."""
     return {"field": change.field, "old": change.old or None, "new": change.new or None}

@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
-from functools import partial
 from typing import Any, TypeVar
 
 import click
 
+from envbuilder.cli.output.folding import filled
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, Verbosity, say, say_event, wrapped
 
 F = TypeVar("F", bound=Callable[..., Any])
 NARROWEST, WIDEST = 60, 120
 UNLIMITED = sys.maxsize
-_NARROWEST_COLUMN = 12
+_INDENT = 4
 
 
 def json_option(command: F) -> F:
@@ -59,7 +58,7 @@ def warning(text: str) -> None:
 
 
 class Meaning(StrEnum):
-    """What a word in a table says, as its colour."""
+    """The meaning of a word in a table, shown by its colour."""
 
     GOOD = "green"
     DOUBTFUL = "yellow"
@@ -75,6 +74,8 @@ def meaning(text: str, kind: Meaning | None) -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, optional: int | None = None) -> str:
     """Return left-aligned columns, two blanks apart; the last is not padded, and folded on a narrow terminal.
 
+    A cell of the last column with a word that is too long for it has the next line for itself.
+
     Args:
         header: Titles of the columns.
         rows: Cells, with colours or without; no colours in the last column.
@@ -86,18 +87,22 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, optional: int
         cells = [[*line[:optional], *line[optional + 1 :]] for line in cells]
     starts = list(aligned([*line[:-1], "|"] for line in cells))
     start = printed(starts[0]) - 1
-    if columns != UNLIMITED and columns - start >= _NARROWEST_COLUMN:
-        hang = "\n" + " " * start
-        lasts = ["\n".join(_words(line[-1], columns - start)).replace("\n", hang) for line in cells]
-    else:
-        lasts = [line[-1] for line in cells]
-    lines = [(first[:-1] + last).rstrip() for first, last in zip(starts, lasts, strict=True)]
+    lasts = [cells[0][-1], *(_last(line[-1], columns, start) for line in cells[1:])]
+    lines = [_joined(first[:-1], last) for first, last in zip(starts, lasts, strict=True)]
     return "\n".join([heading(lines[0]), *lines[1:]])
 
 
-def _words(text: str, columns: int) -> list[str]:
-    """Return the lines of a cell; ids and paths are split only if they are longer than a line."""
-    return textwrap.wrap(text, columns, break_on_hyphens=False) if printed(text) > columns else [text]
+def _joined(first: str, last: str) -> str:
+    return f"{first.rstrip()}{last}" if last.startswith("\n") else f"{first}{last}".rstrip()
+
+
+def _last(text: str, columns: int, start: int) -> str:
+    """Return the lines of a cell in the last column, which begins at a column of the terminal."""
+    if printed(text) <= columns - start:
+        return text
+    has_room = max(map(printed, text.split())) <= columns - start
+    indent = " " * (start if has_room else _INDENT)
+    return ("" if has_room else f"\n{indent}") + filled(text, columns - len(indent)).replace("\n", f"\n{indent}")
 
 
 def printed(text: str) -> int:
@@ -118,7 +123,7 @@ def width() -> int:
 def folded(line: str, columns: int | None = None) -> str:
     """Return a line of at most `columns` columns; the rest continues below, indented by two more.
 
-    Ids and paths are not split unless they are longer than a line.
+    Ids, paths and commands in backticks are not split unless they are longer than a line.
 
     Args:
         line: The line.
@@ -153,16 +158,10 @@ def aligned(lines: Iterable[Sequence[str]], gap: str = "  ") -> Iterator[str]:
 
 def _filled(line: str, columns: int, *, hang: str) -> str:
     indent = " " * (len(line) - len(line.lstrip()))
-    fill = partial(
-        textwrap.fill,
-        line.strip(),
-        columns,
-        initial_indent=indent,
-        subsequent_indent=f"{indent}{hang}",
-        break_long_words=False,
-    )
-    whole = fill(break_on_hyphens=False)
-    return whole if max(map(len, whole.split("\n"))) <= columns else fill(break_on_hyphens=True)
+    whole = filled(line.strip(), columns, first=indent, rest=f"{indent}{hang}")
+    if max(map(printed, whole.split("\n"))) <= columns:
+        return whole
+    return filled(line.strip(), columns, first=indent, rest=f"{indent}{hang}", hyphens=True)
 
 
 def heading(text: str) -> str:

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TextIO, assert_never
 
-import click
-
+from envbuilder.cli.output.step_lines import finished_line, log_line, logged_line
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, Verbosity, say, say_event
 from envbuilder.core.units import size
@@ -76,7 +75,7 @@ class BuildLog:
 
     def __call__(self, event: BuildEvent) -> None:
         """Write one event."""
-        line = _logged(event)
+        line = logged_line(event)
         if line:
             self.stream.write(f"{self.clock() - self._start:8.1f} {line}\n")
             self.stream.flush()
@@ -186,36 +185,3 @@ class JsonProgress:
 
     def close(self) -> None:
         """Do nothing."""
-
-
-def finished_line(event: StepFinished) -> str:
-    """Return a finished step as one line: green if it was done, cyan if it was cached, red if it failed."""
-    colour = "red" if event.error else "cyan" if event.cached else "green"
-    title, taken = foreign(step_title(event.step)), click.style(_duration(event), dim=True)
-    return f"{click.style(_mark(event), fg=colour)} {title} {taken}"
-
-
-def log_line(text: str) -> str:
-    """Return a line that a step printed, for `--verbose`."""
-    return click.style(f"  {foreign(text)}", dim=True)
-
-
-def _logged(event: BuildEvent) -> str:
-    match event:
-        case StepStarted(step=step):
-            return f"> {step}"
-        case StepFinished():
-            error = f": {event.error}" if event.error else ""
-            return f"{_mark(event)} {event.step} {_duration(event)}{error}"
-        case LogLine(text=text):
-            return f"  {text}"
-        case Transfer():
-            return ""
-
-
-def _mark(event: StepFinished) -> str:
-    return "✗" if event.error else "=" if event.cached else "✓"
-
-
-def _duration(event: StepFinished) -> str:
-    return "cached" if event.cached else f"{event.seconds:.1f}s"

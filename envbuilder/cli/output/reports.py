@@ -62,7 +62,7 @@ report_options = grouped(
     ),
     json_option,
     click.option(
-        "--junit", "junit_file", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to a file too."
+        "--junit", "junit_file", type=click.Path(dir_okay=False, path_type=Path), help="Also write JUnit XML to a file."
     ),
 )
 """Destinations of reports; the command receives a `ReportOutput`."""

@@ -65,7 +65,7 @@ def lines(path: Path, lock: Lock) -> Iterator[str]:
         ("Environment variables", [f"  {name}={value}" for name, value in lock.env]),
         ("Containers", [f"  {field}: {value}" for field, value in lock.settings.described()]),
         ("Deviations", [f"  {text}" for text in lock.differences]),
-        ("Bases that could not be had", [f"  {name}" for name in lock.refused]),
+        ("Unavailable bases", [f"  {name}" for name in lock.refused]),
     ):
         if section:
             yield ""

@@ -23,7 +23,7 @@ def print_signed(images: Sequence[SignedImage]) -> None:
 
 
 def signed_documents(images: Sequence[SignedImage]) -> list[dict[str, object]]:
-    """Return what was signed as JSON values."""
+    """Return the signed documents as JSON values."""
     return [
         {"reference": each.reference, "key": each.key, "signed": list(each.signed), "signed_before": list(each.there)}
         for each in images

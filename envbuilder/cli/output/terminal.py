@@ -1,4 +1,4 @@
-"""How messages are printed: colours, the form of progress, and how much of it.
+"""Display of messages: colours, the form of progress, and verbosity.
 
 Options take precedence over settings, and settings over the conventions of terminals.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 import click
 
+from envbuilder.cli.output.folding import filled
 from envbuilder.core.errors import EnvbuilderError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ProgressForm(StrEnum):
 
 
 class Verbosity(StrEnum):
-    """How much is printed on standard error."""
+    """The amount of output on standard error."""
 
     QUIET = "quiet"
     NORMAL = "normal"
@@ -59,7 +59,7 @@ class Display(Protocol):
 
 @dataclass(slots=True)
 class Terminal:
-    """How the running command prints.
+    """The output settings of the running command.
 
     Attributes:
         typed: Values of the options of the command line, by the keys of their settings.
@@ -174,14 +174,7 @@ def _fitting(line: str, columns: int, used: int) -> str:
     if len(line) + used <= columns:
         return line
     indent = " " * (len(line) - len(line.lstrip()))
-    return textwrap.fill(
-        line.strip(),
-        columns,
-        initial_indent=" " * used + indent,
-        subsequent_indent=f"{indent}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )[used:]
+    return filled(line.strip(), columns, first=" " * used + indent, rest=f"{indent}  ")[used:]
 
 
 def say(line: str) -> None:

@@ -15,8 +15,8 @@ import envbuilder
 from envbuilder.cluster.execution.executor import FILES, Done, Failed, Lost, Outcome, WorkItem
 from envbuilder.cluster.execution.packed_files import changed_files, read_files, unpack_files, write_files
 from envbuilder.cluster.execution.process_environment import environment_with, node_name
-from envbuilder.cluster.execution.work_directories import WorkDirectory, remove_abandoned
 from envbuilder.core.json_input import BadJson, load_object
+from envbuilder.core.work_directories import WorkDirectory, remove_abandoned
 
 _PROGRAM = "envbuilder.cluster.execution.command_process"
 _STOPPED = frozenset(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
@@ -41,7 +41,7 @@ class CommandProcess:
     def __init__(self, item: WorkItem) -> None:
         self._item = item
         remove_abandoned()
-        self._folder = WorkDirectory()
+        self._folder = WorkDirectory("command")
         try:
             self._start()
         except BaseException:

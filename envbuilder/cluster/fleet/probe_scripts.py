@@ -57,11 +57,11 @@ def render_script(script: ProbeScript, templates: Path) -> str:
         UsageError: `ssh` without nodes, or `kubernetes` without an image.
     """
     if script.launcher is Launcher.SSH and not script.nodes:
-        raise UsageError("ssh has no list of nodes", hint="envbuilder fleet probe --on ssh --nodes 'gpu[001-212]'")
+        raise UsageError("--on ssh requires --nodes", hint="envbuilder fleet probe --on ssh --nodes 'gpu[001-212]'")
     if (script.launcher is Launcher.KUBERNETES) != bool(script.image):
         raise UsageError(
-            "--on kubernetes requires --image, and nothing else has one",
-            hint="any image with Python 3.5 or later on every node: --image HOST/NAME@sha256:…",
+            "--on kubernetes requires --image, and no other target accepts it",
+            hint="specify an image with Python 3.5 or later: --image HOST/NAME@sha256:…",
         )
     _, _, launcher, probe, request = launch("python", HARDWARE)
     template = environment(templates / "fleet").get_template(f"{script.launcher.value}.sh.j2")

@@ -40,7 +40,7 @@ def parts(stream: BinaryIO) -> dict[str, ArPart]:
     end = os.fstat(stream.fileno()).st_size
     stream.seek(0)
     if stream.read(len(_MAGIC)) != _MAGIC:
-        raise BadArchive("it is no ar archive")
+        raise BadArchive("it is not an ar archive")
     found: dict[str, ArPart] = {}
     at = len(_MAGIC)
     while at + _HEAD <= end:

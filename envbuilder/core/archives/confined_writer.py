@@ -20,7 +20,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Below:
+class ConfinedWriter:
     """Writer below a directory; for one thread at a time.
 
     All paths are those that `relative_path` accepts. Missing parent directories are created. Existing entries are

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, BinaryIO, cast
 
-from envbuilder.core.archives.limits import Bounded, Budget, Source
+from envbuilder.core.archives.limits import Bounded, Budget, ByteStream
 from envbuilder.core.archives.member_names import BadArchive
 
 _BUFFER = 1 << 18
@@ -46,7 +46,7 @@ def unpacked(stream: BinaryIO, packing: str, budget: Budget) -> Iterator[BinaryI
 class _Guarded:
     """A decompressor whose errors are ours, wherever it is read."""
 
-    def __init__(self, source: Source | IO[bytes]) -> None:
+    def __init__(self, source: ByteStream | IO[bytes]) -> None:
         self._source = source
 
     def read(self, size: int, /) -> bytes:

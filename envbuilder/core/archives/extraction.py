@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from envbuilder.core.archives import packed_tar
 from envbuilder.core.archives import tar_reader as tar_file
-from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.archives.confined_writer import ConfinedWriter
 from envbuilder.core.archives.member_names import BadArchive, relative_path
 from envbuilder.core.archives.tar_reader import TarEntry, TarReader
 from envbuilder.core.archives.zip_reader import opened
@@ -36,7 +36,7 @@ def extract(archive: Path, target: Path) -> None:
         BadArchive: The archive is damaged, or a member is refused. The members before that one stay extracted.
         OSError: The archive cannot be read, or the directory cannot be written.
     """
-    with Below(target) as below:
+    with ConfinedWriter(target) as below:
         if zipfile.is_zipfile(archive):
             _extract_zip(archive, below)
         else:
@@ -47,7 +47,7 @@ def extract(archive: Path, target: Path) -> None:
                     raise BadArchive(f"the symbolic link {name!r} leads outside")
 
 
-def _extract_tar(archive: Path, below: Below) -> list[str]:
+def _extract_tar(archive: Path, below: ConfinedWriter) -> list[str]:
     """Extract a tar; return the paths of its symbolic links."""
     links = []
     with archive.open("rb") as packed:
@@ -58,7 +58,7 @@ def _extract_tar(archive: Path, below: Below) -> list[str]:
     return links
 
 
-def _extract_entry(entry: TarEntry, tar: TarReader, below: Below) -> None:
+def _extract_entry(entry: TarEntry, tar: TarReader, below: ConfinedWriter) -> None:
     match entry.flag:
         case tar_file.FOLDER:
             below.folder(entry.path)
@@ -73,7 +73,7 @@ def _extract_entry(entry: TarEntry, tar: TarReader, below: Below) -> None:
             raise BadArchive(f"{entry.path!r} is a device or a pipe")
 
 
-def _extract_zip(archive: Path, below: Below) -> None:
+def _extract_zip(archive: Path, below: ConfinedWriter) -> None:
     with opened(archive) as content:
         for info in content.members:
             if info.is_dir():

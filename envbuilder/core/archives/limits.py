@@ -10,7 +10,7 @@ from envbuilder.core.archives.member_names import BadArchive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ArchiveLimits:
     """Limits on the contents of an archive.
 
     Attributes:
@@ -35,7 +35,7 @@ class Limits:
     free: int = 512 << 20
 
 
-LIMITS = Limits()
+LIMITS = ArchiveLimits()
 """Limits of wheels, source distributions, packages, interpreters and layers."""
 
 
@@ -47,7 +47,7 @@ class Budget:
         limits: The limits.
     """
 
-    def __init__(self, packed: int, limits: Limits = LIMITS) -> None:
+    def __init__(self, packed: int, limits: ArchiveLimits = LIMITS) -> None:
         self._limits = limits
         self._total = min(limits.total, max(limits.free, packed * limits.ratio))
         self._bytes = 0
@@ -82,7 +82,7 @@ class Budget:
             raise BadArchive(f"{name[:80]!r} claims {size} bytes; no more than {self._limits.member} are unpacked")
 
 
-class Source(Protocol):
+class ByteStream(Protocol):
     """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
@@ -98,7 +98,7 @@ class Bounded(io.RawIOBase):
         budget: Charged for each byte.
     """
 
-    def __init__(self, source: Source | IO[bytes], budget: Budget) -> None:
+    def __init__(self, source: ByteStream | IO[bytes], budget: Budget) -> None:
         super().__init__()
         self._source = source
         self._budget = budget

@@ -37,7 +37,7 @@ _REVERSED = bytes(int(f"{number:08b}"[::-1], 2) for number in range(256))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class RunFilePart:
     """One archive of a run file.
 
     Attributes:
@@ -64,7 +64,7 @@ class Header:
     """
 
     size: int
-    parts: tuple[Part, ...]
+    parts: tuple[RunFilePart, ...]
     whole: bool
 
 
@@ -144,13 +144,13 @@ def _total_lines(line: bytes) -> int | None:
     return int(found[1]) if found else None
 
 
-def _parts(fields: dict[str, str]) -> tuple[Part, ...]:
+def _parts(fields: dict[str, str]) -> tuple[RunFilePart, ...]:
     sizes = fields.get("filesizes", "").split()
     if not sizes or not all(each.isdigit() and len(each) <= _MOST_DIGITS for each in sizes):
         raise BadArchive("its header does not state the size of its archive")
     sums = {name: fields.get(name, "").split() for name in ("SHA", "MD5", "CRCsum")}
     return tuple(
-        Part(
+        RunFilePart(
             size=int(size),
             sha256=_stated(sums["SHA"], number),
             md5=_stated(sums["MD5"], number),
@@ -172,7 +172,7 @@ class _Payload(io.RawIOBase):
     Like makeself, it ignores the CRC if a stronger checksum is stated.
     """
 
-    def __init__(self, stream: BinaryIO, part: Part) -> None:
+    def __init__(self, stream: BinaryIO, part: RunFilePart) -> None:
         super().__init__()
         self.part = part
         self._stream = stream
@@ -203,7 +203,9 @@ class _Payload(io.RawIOBase):
         """Raise BadArchive if the archive, read to its end, does not match a stated checksum."""
         for digest, stated in self._digests:
             if digest.hexdigest() != stated:
-                raise BadArchive(f"its archive has the {digest.name} {digest.hexdigest()}, its header states {stated}")
+                raise BadArchive(
+                    f"its archive has the {digest.name} {digest.hexdigest()}, but its header states {stated}"
+                )
         if self.part.crc and not self._digests:
             crc = cksum(self.part.size, self._crc)
             if str(crc) != self.part.crc:

@@ -248,7 +248,7 @@ def _number(records: dict[str, str], key: str, otherwise: float, allowed: range)
         whole = value.partition(".")[0] if key == "mtime" else value
         digits = whole.removeprefix("-")
         if not (digits.isascii() and digits.isdigit()) or len(digits) > _DIGITS:
-            raise BadArchive(f"the {key} {value[:40]!r} is no number")
+            raise BadArchive(f"the {key} {value[:40]!r} is not a number")
         number = int(whole)
     if number not in allowed:
         raise BadArchive(f"the {key} {number} is out of range")

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.core.archives.limits import Budget, Limits
+from envbuilder.core.archives.limits import ArchiveLimits, Budget
 from envbuilder.core.archives.member_names import BadArchive, relative_path
 from envbuilder.core.files import CHUNK
 
@@ -25,7 +25,7 @@ _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _DEFLATE_RATIO = 1032
 """Maximum of deflate (https://zlib.net/zlib_tech.html, "Maximum Compression Factor")."""
 
-LIMITS = Limits(members=100_000)
+LIMITS = ArchiveLimits(members=100_000)
 """A wheel of 150,000 empty files takes 850 MB of memory to assemble (2026-11-22)."""
 
 _LARGEST_DIRECTORY = 32 << 20
@@ -44,7 +44,7 @@ BROKEN = (
 
 
 @contextmanager
-def opened(path: Path, limits: Limits = LIMITS) -> Iterator[ZipContent]:
+def opened(path: Path, limits: ArchiveLimits = LIMITS) -> Iterator[ZipContent]:
     """Open a zip file and check its whole directory.
 
     Args:
@@ -122,7 +122,7 @@ def _require_plain(info: zipfile.ZipInfo) -> None:
     if "\\" in name:
         raise BadArchive(f"the path {name!r} has a backslash")
     if (relative_path(name) == "." or name.startswith("./")) and not info.is_dir():
-        raise BadArchive(f"the path {name!r} is no file")
+        raise BadArchive(f"the path {name!r} is not a file")
     if info.flag_bits & _ENCRYPTED:
         raise BadArchive(f"{name} is encrypted")
     if info.compress_type not in _METHODS:

@@ -17,7 +17,7 @@ _REQUIRED: Final = Wrong()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class RecordField:
     """A field.
 
     Attributes:
@@ -137,7 +137,7 @@ def entries(hint: Any, rule: Entries, converters: Converters) -> Converter:  # n
     """Return the converter for a mapping that is read as a tuple of pairs, or of dataclasses with two fields."""
     each = get_args(bare(hint))[0]
     if get_origin(each) is tuple:
-        key, member = (Member(name="", names=(), converter=converters(one)) for one in get_args(each))
+        key, member = (RecordField(name="", names=(), converter=converters(one)) for one in get_args(each))
         return _mapping(rule, key, member, lambda name, value: (name, value), tuple)
     key, member = _members(each, converters)
     kind = get_origin(each) or each
@@ -152,8 +152,8 @@ def entries(hint: Any, rule: Entries, converters: Converters) -> Converter:  # n
 
 def _mapping(
     rule: Entries,
-    key: Member,
-    member: Member,
+    key: RecordField,
+    member: RecordField,
     make: Callable[[object, object], object],
     split: Callable[[Any], tuple[Any, ...]],
 ) -> Converter:
@@ -173,7 +173,7 @@ def _mapping(
     return Converter(load_value, dump_value)
 
 
-def _members(hint: Any, converters: Converters) -> tuple[Member, ...]:  # noqa: ANN401
+def _members(hint: Any, converters: Converters) -> tuple[RecordField, ...]:  # noqa: ANN401
     """Return the fields of a dataclass that documents have, in its order."""
     kind = get_origin(hint) or hint
     hints = get_type_hints(kind, include_extras=True)
@@ -187,9 +187,9 @@ def bare(hint: Any) -> Any:  # noqa: ANN401
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
-def _member(field: Field[Any], hint: Any, converters: Converters) -> Member:  # noqa: ANN401
+def _member(field: Field[Any], hint: Any, converters: Converters) -> RecordField:  # noqa: ANN401
     at = _rule(hint, At)
-    return Member(
+    return RecordField(
         name=field.name,
         names=at.names if at else (field.name,),
         converter=converters(hint),

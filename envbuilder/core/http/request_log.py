@@ -1,4 +1,4 @@
-"""Log of requests, for whoever listens to the logger of this module."""
+"""Log of requests, under the logger of this module."""
 
 from __future__ import annotations
 

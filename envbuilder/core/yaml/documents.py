@@ -205,7 +205,7 @@ def _tag(event: Any) -> str:  # noqa: ANN401
 
 @lru_cache(maxsize=4096)
 def _plain_tag(text: str) -> str:
-    """Return what YAML takes a text without quotes for."""
+    """Return the type that YAML gives to a text without quotes."""
     return str(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)))  # type: ignore[no-untyped-call]
 
 

@@ -55,7 +55,7 @@ class StandIns:
     search_path: str
 
     def replace(self, lock: Lock, *, driver: bool) -> Replaced:
-        """Replace the libraries of a lock that cannot be had here.
+        """Replace the libraries of a lock that are unavailable here.
 
         Args:
             lock: The lock.
@@ -82,7 +82,7 @@ class StandIns:
         return Replaced(lock=changed, files=files, sonames=tuple(sorted(sonames)))
 
     def _parts(self, pin: ArchivePin, imports: Sequence[ImportedSymbol]) -> tuple[ArchivePin, ...]:
-        """Return what is left of an archive, and an archive of stand-ins for the rest."""
+        """Return an archive without the replaced libraries, and an archive of stand-ins for these."""
         there = tuple(library for library in pin.libraries if self.is_available(pin, library))
         missing = [library for library in pin.libraries if library not in there]
         kept = (replace(pin, libraries=there),) if there else ()

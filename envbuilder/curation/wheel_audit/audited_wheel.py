@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from envbuilder.catalog.claims import Claims, Comparison
+from envbuilder.catalog.claims import ClaimComparison, Claims
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Audit:
 
     wheel: MeasuredWheel
     row: str
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ClaimComparison, ...]
     listed_under: Version | None = None
 
     @property

@@ -28,7 +28,7 @@ _LZ4, _ZSTD = 0x2000, 0x8000
 _PTX_START = 2048
 
 
-class Kind(IntEnum):
+class GpuCodeKind(IntEnum):
     """Kinds of entries that are distinguished; others (LTO code) are skipped."""
 
     PTX = 1
@@ -36,11 +36,11 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FatbinEntry:
     """One piece of GPU code in a fatbin.
 
     Attributes:
-        kind: One of `Kind`, or another number.
+        kind: One of `GpuCodeKind`, or another number.
         capability: Compute capability that it is for.
         payload: Offset of its code in the file.
         length: Bytes of the code as it is stored.
@@ -66,7 +66,7 @@ class Fatbin:
 
     start: int
     end: int
-    entries: tuple[Entry, ...]
+    entries: tuple[FatbinEntry, ...]
 
 
 def read_fatbin(stream: BinaryIO, start: int, limit: int) -> Fatbin | None:
@@ -94,7 +94,7 @@ def read_fatbin(stream: BinaryIO, start: int, limit: int) -> Fatbin | None:
     return Fatbin(start=start, end=end, entries=tuple(_entries(stream, start + size, end)))
 
 
-def _entries(stream: BinaryIO, at: int, end: int) -> Iterator[Entry]:
+def _entries(stream: BinaryIO, at: int, end: int) -> Iterator[FatbinEntry]:
     while at < end:
         stream.seek(at)
         header = stream.read(_ENTRY.size)
@@ -104,7 +104,7 @@ def _entries(stream: BinaryIO, at: int, end: int) -> Iterator[Entry]:
         after = at + size + length
         if size < _ENTRY.size or after > end or packed > length:
             raise Damaged(f"a fatbin with an entry at byte {at} that does not fit into it")
-        yield Entry(
+        yield FatbinEntry(
             kind=kind,
             capability=Release(f"{arch // 10}.{arch % 10}"),
             payload=at + size,
@@ -114,7 +114,7 @@ def _entries(stream: BinaryIO, at: int, end: int) -> Iterator[Entry]:
         at = after
 
 
-def read_ptx(stream: BinaryIO, entry: Entry) -> PtxHeader | None:
+def read_ptx(stream: BinaryIO, entry: FatbinEntry) -> PtxHeader | None:
     """Return the header of the PTX of an entry.
 
     Returns:

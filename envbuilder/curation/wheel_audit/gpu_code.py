@@ -10,7 +10,7 @@ from typing import BinaryIO
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import DataSection
 from envbuilder.core.versions import Release
-from envbuilder.curation.wheel_audit.fatbins import MAGIC, Fatbin, Kind, read_fatbin, read_ptx
+from envbuilder.curation.wheel_audit.fatbins import MAGIC, Fatbin, GpuCodeKind, read_fatbin, read_ptx
 from envbuilder.curation.wheel_audit.measurement import FAMILIES, FamilyCode, PtxTarget
 
 BLOCK = 1 << 16
@@ -108,13 +108,13 @@ def _family(stream: BinaryIO, name: str, fatbins: list[Fatbin]) -> FamilyCode:
 
 
 def _machine(fatbin: Fatbin) -> frozenset[Release]:
-    return frozenset(entry.capability for entry in fatbin.entries if entry.kind == Kind.MACHINE)
+    return frozenset(entry.capability for entry in fatbin.entries if entry.kind == GpuCodeKind.MACHINE)
 
 
 def _ptx(stream: BinaryIO, fatbin: Fatbin) -> Iterator[PtxTarget]:
     machine = _machine(fatbin)
     for entry in fatbin.entries:
-        if entry.kind == Kind.PTX:
+        if entry.kind == GpuCodeKind.PTX:
             header = read_ptx(stream, entry)
             yield PtxTarget(
                 capability=entry.capability,

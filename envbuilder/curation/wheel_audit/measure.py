@@ -58,7 +58,7 @@ def measure(wheel: Path, work: Path, readers: CodeReaders | None = None) -> Meas
         seen = [read for name in archive.names if (read := _library(archive, name, work, readers))]
     libraries = tuple(library for library, _ in seen)
     if not libraries:
-        raise invalid(str(wheel), "", "holds no shared library, so it is no build of TensorFlow")
+        raise invalid(str(wheel), "", "contains no shared library, so it is not a build of TensorFlow")
     code = tuple(code for _, code in seen)
     return Measurement(
         package=metadata.package,
@@ -91,7 +91,7 @@ def _metadata(archive: WheelArchive) -> WheelMetadata:
 def _only(archive: WheelArchive, name: str) -> str:
     found = [path for path in archive.names if re.fullmatch(rf"[^/]+\.dist-info/{name}", path)]
     if len(found) != 1:
-        raise invalid(archive.file, "", f"is no wheel: it has {len(found)} files *.dist-info/{name}")
+        raise invalid(archive.file, "", f"is not a wheel: it has {len(found)} files *.dist-info/{name}")
     return found[0]
 
 
@@ -112,7 +112,7 @@ def _library(
         return None
     with archive.unpacked(name, work) as stream, _naming(archive, name):
         if stream.read(len(_ELF)) != _ELF:
-            raise Damaged("is called a shared library and is no ELF file")
+            raise Damaged("has the name of a shared library, but is not an ELF file")
         elf = open_elf(stream)
         library = _measured(elf, stream, name, archive.size(name))
         return library, _code(elf, readers) if is_main(library.name) else _Code()

@@ -101,7 +101,7 @@ def open_wheel(path: Path) -> Iterator[WheelArchive]:
     except OSError as error:
         raise invalid(str(path), "", f"cannot be read: {error.strerror or error}", hint="") from error
     except BROKEN as error:
-        raise invalid(str(path), "", f"is no wheel: {error or type(error).__name__}") from error
+        raise invalid(str(path), "", f"is not a wheel: {error or type(error).__name__}") from error
     with archive:
         whole = sum(info.file_size for info in archive.infolist())
         if whole > LARGEST_WHEEL:

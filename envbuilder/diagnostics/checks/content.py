@@ -130,7 +130,7 @@ def layers_match_lock(expectation: ContentExpectation, content: ImageContent) ->
     if wanted == content.diff_ids:
         return Passed(seen=f"all {len(wanted)}, by the digests of their content")
     if not content.assembled:
-        return NotProven(reason="an engine built it, whose layers carry the time of the build")
+        return NotProven(reason="an engine built the image, so its layers contain the time of the build")
     differ = [layer.id for layer, found in zip(pinned.layers, content.diff_ids, strict=False) if layer.diff_id != found]
     what = f"layers differ: {some(differ)}" if differ else f"{len(content.diff_ids)} layers instead of {len(wanted)}"
     return failure(problem=what, remedy=f"`envbuilder verify` names the files; {REBUILD}")

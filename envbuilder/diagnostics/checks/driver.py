@@ -121,7 +121,7 @@ def outcome(reasons: Sequence[Reason]) -> Outcome:
         )
     unknown = [reason.text for reason in reasons if reason.fit is Fit.UNKNOWN]
     if unknown or not reasons:
-        return NotProven(reason="; ".join(dict.fromkeys(unknown)) or "nothing is known of the driver")
+        return NotProven(reason="; ".join(dict.fromkeys(unknown)) or "nothing is known about the driver")
     return Passed(seen="; ".join(dict.fromkeys(reason.text for reason in reasons)))
 
 

@@ -16,8 +16,8 @@ from envbuilder.diagnostics.facts.facts import Facts, Seen
 NOT_COVERED: dict[Tier, tuple[str, ...]] = {
     Tier.STATIC: content.NOT_COVERED,
     Tier.CPU: (
-        "that every file is the one of the lock: tier static looks at that",
-        "that a driver fits: none was asked",
+        "that every file is the one of the lock: tier static checks that",
+        "that a driver fits: none was queried",
         "that TensorFlow sees a GPU and computes on it",
         "that the wheel has code for your GPU",
     ),

@@ -13,7 +13,7 @@ from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, fa
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Unseen
 from envbuilder.diagnostics.facts.gpu import AllReduce, Course, Memory, MemoryLimit, Rate, Replica, Throughput
 
-NO_FIGURE = "there is no figure"
+NO_FIGURE = "the probe returned no figure"
 START = (
     "a timeout can be the driver that compiles code: see check gpu-architecture-covered, and give it more time; else"
     " see the checks of the driver"

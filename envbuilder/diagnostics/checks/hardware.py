@@ -112,7 +112,7 @@ def _remedy(fact: Unseen) -> str:
 
 
 def _kept(seen: MemoryRoundTrip) -> str:
-    return "" if seen.equal else "its memory gave back other bytes than were written"
+    return "" if seen.equal else "its memory returned other bytes than were written"
 
 
 def _exact(seen: KnownResult) -> str:

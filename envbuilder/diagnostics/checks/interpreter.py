@@ -77,7 +77,7 @@ def distributions_present(expectation: Expectation, facts: Facts) -> Outcome:
             " into the image afterwards (put it into envbuilder.yaml)",
         )
     extra = len(installed) - len(expectation.distributions)
-    beside = f", {extra} more beside them" if extra else ""
+    beside = f", and {extra} others" if extra else ""
     return Passed(seen=f"all {len(expectation.distributions)} of the lock{beside}")
 
 

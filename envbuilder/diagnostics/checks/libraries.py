@@ -41,8 +41,8 @@ def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
     if found := [soname for soname in stand_ins(facts) if soname in seen]:
         return replaced(*found)
     without = [soname for soname in cuda.optional if soname not in seen or _problem(seen[soname])]
-    beside = f"; not there, only a feature needs it: {', '.join(without)}" if without else ""
-    return Passed(seen=f"all {len(cuda.sonames)} open{beside}")
+    beside = f"; optional and missing: {', '.join(without)}" if without else ""
+    return Passed(seen=f"all {len(cuda.sonames)} can be opened{beside}")
 
 
 def _problems(libraries: list[Library]) -> list[str]:

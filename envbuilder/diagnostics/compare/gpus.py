@@ -135,7 +135,7 @@ def _total(system: System) -> int | None:
 def _totals(view: Perspective) -> Iterator[Effect]:
     have, there = _total(view.system), _total(view.other)
     if have is not None and there is not None and have < there:
-        text = f"what fits into {size(there)} need not fit into {size(have)}: take a smaller batch"
+        text = f"a batch that fits into {size(there)} may not fit into {size(have)}: use a smaller one"
         yield view.effect(text, out_of_memory=True)
 
 

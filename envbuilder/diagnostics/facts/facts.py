@@ -206,7 +206,7 @@ class BuildFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class TensorFlowDevice:
     """One device as TensorFlow sees it.
 
     Attributes:
@@ -330,7 +330,7 @@ class Facts:
     own_check: Annotated[Fact[OwnCheck], At("tensorflow-own-check")] = NOT_ASKED
     imported: Annotated[Fact[Imported], At("tensorflow-import")] = NOT_ASKED
     build: Annotated[Fact[BuildFacts], At("tensorflow-build")] = NOT_ASKED
-    devices: Annotated[Fact[tuple[Device, ...]], At("tensorflow-devices")] = NOT_ASKED
+    devices: Annotated[Fact[tuple[TensorFlowDevice, ...]], At("tensorflow-devices")] = NOT_ASKED
     training: Annotated[Fact[Training], At("tensorflow-training")] = NOT_ASKED
     saving: Annotated[Fact[tuple[RoundTrip, ...]], At("tensorflow-saving")] = NOT_ASKED
     gpu: Annotated[Fact[Annotated[tuple[GpuWork, ...], Inside("gpus")]], At("tensorflow-gpu")] = NOT_ASKED

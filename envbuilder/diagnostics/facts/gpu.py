@@ -158,7 +158,7 @@ class AllReduce:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class AllocationAttempt:
     """An attempt to allocate a block of memory.
 
     Attributes:
@@ -198,10 +198,10 @@ class Memory:
     block: int
     used: Fact[int | None] = NOT_ASKED
     limit: Fact[int | None] = NOT_ASKED
-    large: Attempt
-    impossible: Attempt
-    after: Attempt
-    fragmented: Attempt
+    large: AllocationAttempt
+    impossible: AllocationAttempt
+    after: AllocationAttempt
+    fragmented: AllocationAttempt
     right_after: bool
 
 
@@ -210,8 +210,8 @@ class MemoryLimit:
     """A process with a limit in bytes: a block below it, and one beyond."""
 
     limit: int
-    small: Attempt
-    beyond: Attempt
+    small: AllocationAttempt
+    beyond: AllocationAttempt
 
 
 Each: TypeAlias = Fact[Annotated[tuple[OnGpu[T], ...], Inside("gpus")]]

@@ -154,7 +154,7 @@ def uvm_missing(view: MachineView) -> Iterator[Finding]:
     if not module_missing and not node_missing:
         return
     code = interface.init_code if interface else None
-    gone = "the module nvidia_uvm is not loaded" if module_missing else "/dev/nvidia-uvm is not there"
+    gone = "the module nvidia_uvm is not loaded" if module_missing else "/dev/nvidia-uvm does not exist"
     tail = f": cuInit gives {code} {interface.init_name}".rstrip() if interface and code not in {0, None} else ""
     works = code == 0
     remedy = Remedy(text="load it and create its device node", command="sudo nvidia-modprobe -u -c=0")
@@ -315,7 +315,7 @@ def _wsl_2(view: MachineView) -> Iterator[Finding]:
         )
     else:
         seen = "WSL 2: the driver is that of Windows; update it there"
-        effect = "no MIG, no persistence mode, and less is told of the GPU" if path else ""
+        effect = "no MIG, no persistence mode, and fewer facts about the GPU" if path else ""
         yield note("wsl-2", seen, effect)
 
 

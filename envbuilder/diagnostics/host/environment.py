@@ -74,7 +74,7 @@ class Silence(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSeen:
-    """A source that was asked.
+    """A source that was queried.
 
     Attributes:
         kind: Kind of its files.

@@ -20,7 +20,7 @@ _WORDS = {
     Silence.CA_BUNDLE: "the CA bundle of this machine cannot be read",
     Silence.PROXY: "the proxy refuses the connection",
     Silence.BROKEN: "the connection broke",
-    Silence.ADDRESS: "the address is none",
+    Silence.ADDRESS: "the address is invalid",
 }
 _INSTEAD = {
     SourceKind.REGISTRY: Remedy(text="use another registry", command="envbuilder build ENV --registry-mirror HOST"),
@@ -56,7 +56,7 @@ def nothing_runs_images(view: MachineView) -> Iterator[Finding]:
     if environment and isinstance(environment.engine, EngineSilent) and environment.why_no_sandbox:
         yield warning(
             "no-sandbox",
-            f"this machine has no means to run a command in an image: {environment.why_no_sandbox}",
+            f"no sandbox is available to run a command in an image:  {environment.why_no_sandbox}",
             "`envbuilder validate IMAGE` and `catalog prove` cannot inspect images; static checks work",
             Remedy(text="install runc", command="sudo apt-get install runc"),
             Remedy(text="or let users create namespaces", command="sudo sysctl user.max_user_namespaces=15000"),
@@ -110,7 +110,7 @@ def engine_disk(view: MachineView) -> Iterator[Finding]:
         yield warning(
             "engine-disk",
             f"Docker has {size(engine.root_free)} free at {engine.root}",
-            "a GPU image takes 4 to 5 GB, and its packages need the same again during the build",
+            "a GPU image takes 3.7 to 4.7 GiB, and its packages need the same amount during the build",
             Remedy(text="show the disk usage", command="docker system df"),
             Remedy(text="remove the build cache", command="docker builder prune"),
         )

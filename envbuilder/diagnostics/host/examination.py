@@ -11,7 +11,7 @@ from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.missing_facts import MissingFact
 
 
-class Origin(StrEnum):
+class LibraryOrigin(StrEnum):
     """The origin of a CUDA library.
 
     `wheel`: a package of NVIDIA's. `conda`: a conda environment. `LD_LIBRARY_PATH`: any directory that this variable
@@ -40,7 +40,7 @@ class InstalledLibrary:
     name: str
     path: str
     via: str
-    origin: Origin
+    origin: LibraryOrigin
     version: Release | None
 
     @property
@@ -74,7 +74,7 @@ class InstalledTensorFlow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class EnvironmentDifference:
     """A difference between an installed environment and one of the catalog.
 
     Attributes:
@@ -101,7 +101,7 @@ class Nearest:
 
     environment: str
     is_same_release: bool
-    differences: tuple[Difference, ...]
+    differences: tuple[EnvironmentDifference, ...]
     command: str
 
 

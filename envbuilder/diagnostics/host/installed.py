@@ -13,7 +13,7 @@ from envbuilder.core.versions import Release, release_of
 from envbuilder.diagnostics.facts.facts import Facts, Imported, Seen, known
 from envbuilder.diagnostics.facts.host import CudaFile, Distribution, SoftwareFacts
 from envbuilder.diagnostics.facts.node import Interpreter
-from envbuilder.diagnostics.host.examination import InstalledLibrary, Origin
+from envbuilder.diagnostics.host.examination import InstalledLibrary, LibraryOrigin
 
 TENSORFLOW, KERAS = "tensorflow", "keras"
 _STEM = re.compile(r"(lib\w+)\.so\.([\d.]+)$")
@@ -246,11 +246,11 @@ def _major_of(path: str) -> str:
     return found[2].partition(".")[0] if found else ""
 
 
-def _origin(path: str, via: str, conda: str) -> Origin:
+def _origin(path: str, via: str, conda: str) -> LibraryOrigin:
     if _WHEEL.search(path):
-        return Origin.WHEEL
+        return LibraryOrigin.WHEEL
     if conda and path.startswith(f"{conda}/"):
-        return Origin.CONDA
+        return LibraryOrigin.CONDA
     if via == "LD_LIBRARY_PATH":
-        return Origin.ENVIRONMENT
-    return Origin.TOOLKIT if _TOOLKIT.match(path) else Origin.SYSTEM
+        return LibraryOrigin.ENVIRONMENT
+    return LibraryOrigin.TOOLKIT if _TOOLKIT.match(path) else LibraryOrigin.SYSTEM

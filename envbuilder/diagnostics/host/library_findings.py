@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from envbuilder.catalog.cuda import CudaNeed, Linkage
 from envbuilder.diagnostics.facts.facts import Seen
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, problem, warning
-from envbuilder.diagnostics.host.examination import InstalledLibrary, Origin
+from envbuilder.diagnostics.host.examination import InstalledLibrary, LibraryOrigin
 from envbuilder.diagnostics.host.installation import Installation
 from envbuilder.diagnostics.host.nearest_environment import row_of
 
@@ -153,8 +153,8 @@ def _directory(library: InstalledLibrary) -> str:
 
 def _home(library: InstalledLibrary) -> str:
     """Return the installation of a CUDA library; empty for a system directory, which may hold several."""
-    if library.origin in {Origin.WHEEL, Origin.CONDA}:
-        return {Origin.WHEEL: "NVIDIA's wheels", Origin.CONDA: "conda"}[library.origin]
+    if library.origin in {LibraryOrigin.WHEEL, LibraryOrigin.CONDA}:
+        return {LibraryOrigin.WHEEL: "NVIDIA's wheels", LibraryOrigin.CONDA: "conda"}[library.origin]
     inside = _TOOLKIT.search(library.path)
     return library.path[: inside.end()] if inside else ""
 

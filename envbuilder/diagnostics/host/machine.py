@@ -87,7 +87,7 @@ def little_disk(view: MachineView) -> Iterator[Finding]:
         yield warning(
             "little-disk",
             places,
-            "a GPU image takes 4 to 5 GB, and its packages need the same again during the build",
+            "a GPU image takes 3.7 to 4.7 GiB, and its packages need the same amount during the build",
             Remedy(text="remove unneeded files from the cache directory", command="envbuilder cache prune"),
             Remedy(text="or move the cache directory", command="export ENVBUILDER_CACHE=/path/with/room"),
         )

@@ -9,7 +9,7 @@ from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.diagnostics.host.environment import EngineAnswers, SourceKind
 from envbuilder.diagnostics.host.machine_view import MachineView
 
-_AGAIN = "python probe.py --hardware > facts.json there (`envbuilder probe -o probe.py`)"
+_AGAIN = "python probe.py --hardware > facts.json  # there, as `envbuilder probe` says"
 _NAMING = {
     SourceKind.REGISTRY: "envbuilder build ENV --registry-mirror HOST",
     SourceKind.INDEX: "envbuilder build ENV --index URL",
@@ -102,14 +102,14 @@ def _gpus(view: MachineView) -> Iterator[MissingFact]:
 
 def _work(view: MachineView) -> Iterator[MissingFact]:
     if view.gpus and isinstance(view.facts.compute, Unseen):
-        why = "doctor looks and does not compute"
+        why = "doctor computes nothing on a GPU"
         yield MissingFact(what="whether the GPUs compute correctly", why=why, how="envbuilder validate ENV --tier gpu")
 
 
 def _host_environment(view: MachineView) -> Iterator[MissingFact]:
     environment = view.host_environment
     if environment is None:
-        why = "looked at on the host itself only, and these facts hold nothing of them"
+        why = "only `envbuilder doctor` on the host itself collects them"
         how = "envbuilder doctor -o facts.json on that machine"
         yield MissingFact(what="container engine and sources", why=why, how=how)
         return

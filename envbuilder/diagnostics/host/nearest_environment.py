@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.host.examination import Difference, Nearest
+from envbuilder.diagnostics.host.examination import EnvironmentDifference, Nearest
 from envbuilder.diagnostics.host.installed import Installed, as_version
 from envbuilder.lock.closures import Closure
 
@@ -68,23 +68,25 @@ def _next_to(catalog: Catalog, release: Version, *, cuda: bool) -> Environment:
     return next((row for row in rows if row.framework.version > release), rows[-1])
 
 
-def _differences(installed: Installed, row: Environment, closures: tuple[Closure, ...]) -> Iterator[Difference]:
+def _differences(
+    installed: Installed, row: Environment, closures: tuple[Closure, ...]
+) -> Iterator[EnvironmentDifference]:
     release = installed.release
     if release != row.framework.version:
-        yield Difference(what="TensorFlow", here=str(release), there=str(row.framework.version))
+        yield EnvironmentDifference(what="TensorFlow", here=str(release), there=str(row.framework.version))
     python = installed.interpreter.version if installed.interpreter else None
     if python and python.head(2) != row.default_python.head(2):
-        yield Difference(what="Python", here=python.series, there=str(row.default_python))
+        yield EnvironmentDifference(what="Python", here=python.series, there=str(row.default_python))
     yield from _libraries(installed, row)
     closure = _closure(closures, row.default_python)
     have = {each.name: each.version for each in closure.packages} if closure else {}
     for name in SHOWN:
         here, there = installed.packages.get(name), have.get(name, "")
         if here and closure and as_version(here.version) != as_version(there):
-            yield Difference(what=name, here=here.version, there=there)
+            yield EnvironmentDifference(what=name, here=here.version, there=there)
 
 
-def _libraries(installed: Installed, row: Environment) -> Iterator[Difference]:
+def _libraries(installed: Installed, row: Environment) -> Iterator[EnvironmentDifference]:
     """Yield the differences of CUDA and cuDNN from those of the row's first base."""
     if row.cuda is None:
         return
@@ -94,7 +96,7 @@ def _libraries(installed: Installed, row: Environment) -> Iterator[Difference]:
         library = installed.reached(soname)
         here = library.version if library else None
         if there and (library is None or (here and here.head(2) != there.head(2))):
-            yield Difference(what=what, here=str(here or ""), there=str(there))
+            yield EnvironmentDifference(what=what, here=str(here or ""), there=str(there))
 
 
 def _closure(closures: tuple[Closure, ...], python: Release) -> Closure | None:

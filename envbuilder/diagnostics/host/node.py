@@ -181,7 +181,7 @@ def little_temporary(view: MachineView) -> Iterator[Finding]:
     yield warning(
         "little-tmp",
         f"{size(disk.free)} of {size(disk.total)} are free at {disk.path}, a file system of its own{memory}",
-        "Apptainer, podman and pip unpack images and packages there: a GPU image takes 4 to 5 GB",
+        "Apptainer, podman and pip unpack images and packages there: a GPU image takes 3.7 to 4.7 GiB",
         Remedy(
             text="name a directory with room",
             command="export TMPDIR=/path/with/room APPTAINER_TMPDIR=/path/with/room",
@@ -230,7 +230,7 @@ def _on_nodes(scheduler: str) -> Iterator[Remedy]:
 
 
 def _directory(view: MachineView, role: str) -> Directory | None:
-    """Return what was seen of a directory; None if nothing was."""
+    """Return the facts about a directory; None if there are none."""
     for each in known(view.facts.directories) or ():
         if each.role == role and isinstance(each.state, Seen):
             return each.state.value

@@ -166,9 +166,9 @@ def not_in_catalog(installation: Installation) -> Iterator[Finding]:
             "the catalog has builds for NVIDIA's GPUs only",
         )
     elif installation.installed.has_files and installation.installed.release is None:
-        seen, effect = "the release of TensorFlow is unknown: it has no metadata", "nothing is said about its packages"
+        seen, effect = "the release of TensorFlow is unknown: it has no metadata", "its packages are not checked"
     elif installation.installed.release and installation.row is None:
-        seen, effect = f"the catalog has no release like {installation.name}", "what fits it is not known"
+        seen, effect = f"the catalog has no release like {installation.name}", "compatible versions are not known"
     else:
         return
     yield note("tensorflow-not-in-catalog", seen, effect)

@@ -220,7 +220,7 @@ def score_memory(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _host(facts: LogFacts, scores: Scores) -> Scores:
-    """Score the CPU allocator and Windows' paging file, which concern the machine's own memory."""
+    """Score the CPU allocator and Windows' paging file, which concern the main memory."""
     if facts.has("host-pool-full"):
         return at_most(scores, oom_batch_too_large=0.3)
     if facts.has("cpu-allocator-oom") and "GPU" not in "".join(facts.evidence.captures("allocator")):

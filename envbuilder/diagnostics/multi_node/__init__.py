@@ -1,1 +1,1 @@
-"""Several workers of one image: run them on this host or collect their facts, and tell faults apart."""
+"""Several workers of one image: run them on this host or collect their facts, and distinguish faults."""

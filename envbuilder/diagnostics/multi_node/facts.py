@@ -76,7 +76,7 @@ class PeerFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Properties that tell a worker apart.
+    """Properties that identify a worker.
 
     Attributes:
         host: Host name.
@@ -133,7 +133,7 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AllReduce:
+class AllReduces:
     """All-reduces of several sizes.
 
     Attributes:
@@ -187,7 +187,7 @@ class WorkerFacts:
     peers: tuple[PeerFacts, ...]
     port: Annotated[Fact[Port], At("facts", "port")]
     strategy: Annotated[Fact[Formed], At("facts", "strategy")]
-    all_reduce: Annotated[Fact[AllReduce], At("facts", "all-reduce")]
+    all_reduce: Annotated[Fact[AllReduces], At("facts", "all-reduce")]
     one_worker: Annotated[Fact[Trained], At("facts", "one-worker")]
     training: Annotated[Fact[Trained], At("facts", "training")]
     log: tuple[str, ...] = ()

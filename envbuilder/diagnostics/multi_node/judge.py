@@ -71,7 +71,7 @@ _BEFORE_TENSORFLOW = frozenset(
 CHECKS = (
     MultiNodeCheck(
         id="workers-reported",
-        title="every worker came and stayed",
+        title="every worker reported",
         group="Workers",
         examine=network_checks.workers_reported,
     ),

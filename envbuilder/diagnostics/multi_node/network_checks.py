@@ -1,4 +1,4 @@
-"""Checks before TensorFlow: who came, and which name, port, route or version is wrong.
+"""Checks before TensorFlow: which workers reported, and which name, port, route or version is wrong.
 
 What concerns a worker that did not report counts there, and a port that was not free is not a network fault as well.
 """
@@ -32,7 +32,7 @@ _OTHERWISE = ("the connection failed", "check the network between the two machin
 
 
 def workers_reported(gathered: Gathered) -> Outcome:
-    """Check that every worker came, and stayed until it had written its facts."""
+    """Check that every worker started, and ran until it had written its facts."""
     problems = [_absence(gathered, index) for index in gathered.missing]
     if not problems:
         return Passed(seen=f"{len(gathered.workers)} workers")
@@ -47,16 +47,16 @@ def workers_reported(gathered: Gathered) -> Outcome:
 
 
 def _absence(gathered: Gathered, index: int) -> tuple[str, bool]:
-    """Return what the others saw of a worker without facts, and whether it had come."""
+    """Return the observations of the others about a worker without facts, and whether it was reached."""
     name = f"worker {index} ({gathered.addresses[index]})"
     seen = gathered.seen_by_others(index)
     ends = [peer.left for _, peer in seen if peer.left is not None]
     if ends:
         return f"{name} ended {min(ends):.1f} s after the start, without facts", True
     if any(peer.connected is not None or peer.heard is not None for _, peer in seen):
-        return f"{name} came, and wrote no facts", True
+        return f"{name} was reached, but wrote no facts", True
     errors = dict.fromkeys(_described(peer.error) for _, peer in seen if peer.error)
-    return f"{name} never came" + (f": {'; '.join(errors)}" if errors else ""), False
+    return f"{name} was never reached" + (f": {'; '.join(errors)}" if errors else ""), False
 
 
 def same_cluster(gathered: Gathered) -> Outcome:
@@ -143,7 +143,7 @@ def versions_equal(gathered: Gathered) -> Outcome:
 
 
 def separate_networks(gathered: Gathered) -> Outcome:
-    """Check that the workers had networks of their own, so that their connections went through one."""
+    """Check that the workers had separate network namespaces, so that a network was tested."""
     networks = {worker.identity.network for worker in gathered.workers}
     if len(gathered.workers) < 2:
         return NotProven(reason="only one worker reported")

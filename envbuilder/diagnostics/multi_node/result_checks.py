@@ -9,7 +9,7 @@ from envbuilder.core.observation import Fact, Seen, Unseen
 from envbuilder.core.units import size
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.checks.tolerances import SINGLE
-from envbuilder.diagnostics.multi_node.facts import AllReduce, Gathered, Trained, WorkerFacts
+from envbuilder.diagnostics.multi_node.facts import AllReduces, Gathered, Trained, WorkerFacts
 
 T = TypeVar("T")
 _NO_STRATEGY = "AttributeError"
@@ -145,7 +145,7 @@ def _kind(device: str) -> str:
     return device.rpartition("device:")[2].partition(":")[0] or device
 
 
-def sums_of(gathered: Gathered) -> AllReduce | None:
+def sums_of(gathered: Gathered) -> AllReduces | None:
     """Return the all-reduce of the slowest worker, by its largest array; None without one."""
     found = [worker.all_reduce.value for worker in gathered.workers if isinstance(worker.all_reduce, Seen)]
     timed = [each for each in found if each.sizes and each.sizes[-1].seconds]

@@ -10,13 +10,16 @@ from envbuilder.catalog.cuda import Coverage
 from envbuilder.core.versions import Release
 
 LEGEND = (
-    ("code", "machine code for all kernels: runs at once"),
+    ("code", "machine code for all kernels, which run without compilation"),
     ("jit", "the driver compiles some kernels on first use, which takes minutes once"),
-    ("-", "TensorFlow, CUDA or cuDNN has no code for this GPU, so something fails"),
-    ("?", "behind a mark: not proven, as the CUDA libraries or cuDNN are older than this GPU, or their GPUs not known"),
+    ("-", "not supported: TensorFlow, CUDA or cuDNN has no code for this GPU"),
+    (
+        "?",
+        "(after a mark) not proven: the libraries are older than this GPU, or it is not known which GPUs they support",
+    ),
 )
 BASIS = (
-    "Derived from the GPU code in the files, with the preferred base of each environment; not from runs on these GPUs."
+    "Derived from the GPU code in the files, with the preferred base of each environment, not from runs on these GPUs."
 )
 _MARKS = {Coverage.MACHINE_CODE: "code", Coverage.JIT: "jit", Coverage.NONE: "-"}
 

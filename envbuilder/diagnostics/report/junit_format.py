@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr  # writes only; nothing is parsed
 
 from envbuilder.diagnostics.checks.results import CheckResult, Failed, NotProven, Passed, Report
 
-# XML 1.0 cannot represent these, not even escaped.
+# XML 1.0 cannot represent these, not even escaped: https://www.w3.org/TR/xml/#charsets
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -39,7 +39,7 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory:
+class ImageComponents:
     """Content of an image.
 
     Attributes:
@@ -51,7 +51,7 @@ class Inventory:
     left_out: tuple[str, ...]
 
 
-def inventory(lock: Lock) -> Inventory:
+def inventory(lock: Lock) -> ImageComponents:
     """Return the packages that the image of a lock contains.
 
     The version of a source package is that of its OS packages, without the suffix of a rebuild (`+b1`). The few
@@ -62,7 +62,7 @@ def inventory(lock: Lock) -> Inventory:
         for pin in lock.packages
         if pin.group.is_installed
     ]
-    return Inventory(
+    return ImageComponents(
         components=tuple(sorted((*_os_components(lock), *python), key=lambda each: (each.ecosystem, each.name))),
         left_out=tuple(_left_out(lock)),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.core.archives.limits import Limits
+from envbuilder.core.archives.limits import ArchiveLimits
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.zip_reader import opened
 from envbuilder.core.errors import Fault, InvalidInput, UsageError
@@ -15,7 +15,7 @@ from envbuilder.core.files import read_regular
 _LARGEST = 16 << 20
 """Bytes of a document; those about the Linux kernel list some thousand versions and have a few MiB."""
 
-_LIMITS = Limits(member=_LARGEST, total=16 << 30, members=1_000_000)
+_LIMITS = ArchiveLimits(member=_LARGEST, total=16 << 30, members=1_000_000)
 _SUFFIX = ".json"
 _HINT = "specify a directory or a zip file of OSV documents: https://google.github.io/osv.dev/data/"
 

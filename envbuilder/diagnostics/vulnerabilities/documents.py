@@ -148,7 +148,7 @@ class OsvDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class AffectedVersion:
     """A version that is affected.
 
     Attributes:
@@ -170,7 +170,7 @@ def read_document(value: object) -> OsvDocument:
     return load(OsvDocument, value)
 
 
-def hit(affected: Affected, version: str) -> Hit | None:
+def hit(affected: Affected, version: str) -> AffectedVersion | None:
     """Return whether a version of a package is affected; None if not.
 
     Source: https://ossf.github.io/osv-schema/#evaluation
@@ -190,9 +190,9 @@ def hit(affected: Affected, version: str) -> Hit | None:
     ends = [_next_fix(each, mine, key) for each in affected.ranges if each.type != "GIT"]
     found = [end for end in ends if end is not None]
     if found:
-        return Hit(fixed=max(found, key=lambda end: key(end or _BEGINNING)))
+        return AffectedVersion(fixed=max(found, key=lambda end: key(end or _BEGINNING)))
     listed = {canonicalize_version(each) for each in affected.versions} if is_python else set(affected.versions)
-    return Hit(fixed="") if (canonicalize_version(version) if is_python else version) in listed else None
+    return AffectedVersion(fixed="") if (canonicalize_version(version) if is_python else version) in listed else None
 
 
 def order(*, is_python: bool) -> Callable[[str], Any]:

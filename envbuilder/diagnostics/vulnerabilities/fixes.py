@@ -1,4 +1,4 @@
-"""Whether a vulnerability can be fixed within the bounds of an environment, and how or why not."""
+"""Fixes of vulnerabilities within the bounds of an environment, or the reason why there is none."""
 
 from __future__ import annotations
 

@@ -86,5 +86,6 @@ def base_score(vector: str) -> float | None:
     for name in ("AV", "AC", "UI"):
         ease *= _WEIGHTS[name][found[name]]
     total = min(1.08 * (impact + ease) if changed else impact + ease, 10.0)
-    # Rounded up to the next tenth, without the inexact last digits of a float.
+    # Rounded up to the next tenth, without the inexact last digits of a float:
+    # https://www.first.org/cvss/v3.1/specification-document, appendix A.
     return math.ceil(round(total * 100_000) / 10_000) / 10

@@ -47,7 +47,7 @@ class Vulnerability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseUse:
-    """What a database contributed.
+    """The contribution of a database to a scan.
 
     Attributes:
         name: As the user named it.

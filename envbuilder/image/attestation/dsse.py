@@ -41,7 +41,7 @@ def opened(content: bytes, payload_type: str, key: PublicKey) -> bytes | None:
 
 
 def encoded(payload_type: str, payload: bytes) -> bytes:
-    """Return what is signed: type and payload with their lengths, so that neither can be taken for the other.
+    """Return the signed bytes: type and payload with their lengths, so that neither can be mistaken for the other.
 
     Example:
         >>> encoded("http://example.com/HelloWorld", b"hello world")

@@ -72,7 +72,7 @@ def verify(stream: BinaryIO, path: Path, key: Path, *, environ: Mapping[str, str
     """
     signers = _signers(key)
     signature = path.with_name(path.name + SUFFIX)
-    hint = "ask whoever made it for the signature and the key: `envbuilder bundle --sign KEY` writes it"
+    hint = "ask its author for the signature and the public key: `envbuilder bundle --sign KEY` writes it"
     try:
         content = _read(signature)
     except FileNotFoundError:
@@ -124,5 +124,5 @@ def _run(options: Sequence[str], stream: BinaryIO, environ: Mapping[str, str]) -
 
 def _told(ended: subprocess.CompletedProcess[bytes]) -> str:
     """Return the last line that ssh-keygen wrote, without control characters."""
-    lines = (ended.stderr or ended.stdout).decode(errors="replace").strip().splitlines() or ["it does not say why"]
+    lines = (ended.stderr or ended.stdout).decode(errors="replace").strip().splitlines() or ["no reason given"]
     return "".join(character for character in lines[-1] if character.isprintable())[:200]

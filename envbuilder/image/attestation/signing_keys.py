@@ -152,7 +152,7 @@ def _password(environ: Mapping[str, str]) -> Sequence[str]:
 def _output(command: Sequence[str], content: bytes, key: SigningKey) -> bytes:
     ended = _run(command, content, key.environ)
     if ended.returncode:
-        lines = ended.stderr.decode(errors="replace").strip().splitlines() or ["it does not say why"]
+        lines = ended.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
         told = "".join(character for character in lines[0] if character.isprintable())[:200]
         raise ToolFailed(
             f"openssl cannot use the key {key.path}: {told}",

@@ -117,7 +117,7 @@ def packed_pythons(store: FileStore) -> tuple[PackedPython, ...]:
 
 
 def noted(archive: Path) -> PackedPython | None:
-    """Return what is noted beside an archive; None if nothing is, or it cannot be read."""
+    """Return the description beside an archive; None if it is missing or cannot be read."""
     try:
         return structure.load(PackedPython, read_json(archive.parent / NOTE))
     except (OSError, ValueError):

@@ -15,7 +15,7 @@ from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFa
 from envbuilder.core.http.origins import without_login
 from envbuilder.core.units import size
 from envbuilder.image.base.deb.archive import DebArchive
-from envbuilder.image.base.deb.distributions import Distribution
+from envbuilder.image.base.deb.distributions import DebDistribution
 from envbuilder.image.base.deb.fetching import (
     FailedPackage,
     deb_file,
@@ -37,7 +37,7 @@ from envbuilder.oci.tar.writing import write
 _CONNECTIONS = 16
 
 
-def no_archive(subject: str, distribution: Distribution, error: type[SourceUnreachable | UsageError]) -> NoReturn:
+def no_archive(subject: str, distribution: DebDistribution, error: type[SourceUnreachable | UsageError]) -> NoReturn:
     """Raise the error for a host without an archive of a distribution.
 
     Args:
@@ -50,6 +50,9 @@ def no_archive(subject: str, distribution: Distribution, error: type[SourceUnrea
         f"{subject} an archive of {distribution.title}, and this host has none in its apt configuration",
         hint=f"set one: {distribution.mirror_option}, ENVBUILDER_{word.upper()}_MIRROR, or `sources: {word}_mirror:`",
     )
+
+
+_MOST_NAMED = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,9 +220,10 @@ class DebTrees:
 
     def _warn(self, unconfigured: Sequence[str]) -> None:
         if unconfigured:
-            self.progress(
-                f"unpacked without running the scripts of {len(unconfigured)} packages: {', '.join(unconfigured)}"
-            )
+            count = "1 package" if len(unconfigured) == 1 else f"{len(unconfigured)} packages"
+            named = ", ".join(unconfigured[:_MOST_NAMED])
+            more = f" and {len(unconfigured) - _MOST_NAMED} more" if len(unconfigured) > _MOST_NAMED else ""
+            self.progress(f"unpacked without running the scripts of {count}: {named}{more}")
 
     def _files(self, pins: Sequence[OsPackagePin]) -> list[tuple[OsPackagePin, Path]]:
         return [(pin, self.store.verified(f"sha256:{pin.sha256}")) for pin in pins]

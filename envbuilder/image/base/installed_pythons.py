@@ -10,15 +10,15 @@ from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
 from envbuilder.image.base.available_pythons import python_programs
-from envbuilder.image.base.interpreter import Interpreter, identify
-from envbuilder.image.base.programs import Host
+from envbuilder.image.base.interpreter import PackableInterpreter, identify
+from envbuilder.image.base.programs import BaseHost
 from envbuilder.image.base.python_files import TOP, select
-from envbuilder.image.base.python_survey import Survey, library_dirs
+from envbuilder.image.base.python_survey import InterpreterSurvey, library_dirs
 from envbuilder.oci.tar.members import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstalledPython:
+class PythonProgram:
     """A Python program of this machine.
 
     Attributes:
@@ -32,7 +32,7 @@ class InstalledPython:
     problem: str = ""
 
 
-def installed_pythons(version: Release, glibc: Release | None, host: Host) -> Iterator[InstalledPython]:
+def installed_pythons(version: Release, glibc: Release | None, host: BaseHost) -> Iterator[PythonProgram]:
     """Yield the installations of a version, each once, the newest first.
 
     Searched are the directories of pyenv, uv, asdf, mise and conda, then PATH and `/usr`.
@@ -42,27 +42,27 @@ def installed_pythons(version: Release, glibc: Release | None, host: Host) -> It
         glibc: C library of the intended base; None for any.
         host: Runs the programs. `HOME`, `PATH` and the variables of the tools named above are read.
     """
-    found: dict[Path, tuple[Path, Interpreter]] = {}
-    refused: list[InstalledPython] = []
+    found: dict[Path, tuple[Path, PackableInterpreter]] = {}
+    refused: list[PythonProgram] = []
     for program in python_programs(version, host.environ):
         try:
             interpreter = identify(program, host)
         except EnvbuilderError as error:
             problem = error.message.removeprefix(f"{program} ")
-            refused.append(InstalledPython(program=program, version=version, problem=problem))
+            refused.append(PythonProgram(program=program, version=version, problem=problem))
             continue
         if interpreter.version.parts[: len(version.parts)] == version.parts:
             found.setdefault(interpreter.prefix, (program, interpreter))
     for program, interpreter in sorted(found.values(), key=lambda each: each[1].version, reverse=True):
         problem = _problem(interpreter, glibc)
-        yield InstalledPython(program=program, version=interpreter.version, problem=problem)
+        yield PythonProgram(program=program, version=interpreter.version, problem=problem)
     yield from refused
 
 
-def _problem(interpreter: Interpreter, glibc: Release | None) -> str:
+def _problem(interpreter: PackableInterpreter, glibc: Release | None) -> str:
     try:
         members = select(interpreter, epoch=0).members
-        survey = Survey()
+        survey = InterpreterSurvey()
         for member in members:
             survey.names.add(member.path)
             if member.kind is Kind.FILE:

@@ -8,7 +8,7 @@ from pathlib import Path
 from envbuilder.core.errors import UsageError
 from envbuilder.core.json_input import load_object
 from envbuilder.core.versions import Release
-from envbuilder.image.base.programs import Host
+from envbuilder.image.base.programs import BaseHost
 
 # Runs on every Python 3; `base_prefix` is the installation behind a virtual environment.
 _QUESTION = """
@@ -25,7 +25,7 @@ print(json.dumps({
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interpreter:
+class PackableInterpreter:
     """An installed CPython that can be packed.
 
     Attributes:
@@ -42,7 +42,7 @@ class Interpreter:
         return self.version.series
 
 
-def identify(program: Path, host: Host) -> Interpreter:
+def identify(program: Path, host: BaseHost) -> PackableInterpreter:
     """Find the installation behind a Python program: itself, a shim, or a virtual environment made from it.
 
     Raises:
@@ -64,7 +64,7 @@ def identify(program: Path, host: Host) -> Interpreter:
     if refusal:
         problem, hint = refusal
         raise UsageError(f"{program} cannot be packed: {problem}", hint=hint)
-    return Interpreter(version=Release(answers["version"]), prefix=Path(answers["prefix"]).resolve())
+    return PackableInterpreter(version=Release(answers["version"]), prefix=Path(answers["prefix"]).resolve())
 
 
 def _refusal(answers: dict[str, str]) -> tuple[str, str] | None:

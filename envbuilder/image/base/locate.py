@@ -18,12 +18,12 @@ from envbuilder.core.names import file_name
 from envbuilder.core.versions import Release
 from envbuilder.image.base.available_pythons import NOTE, noted
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.base.installed_pythons import InstalledPython
+from envbuilder.image.base.installed_pythons import PythonProgram
 from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebTree, TreeStore
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
-from envbuilder.lock.spec_values import Sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +70,17 @@ class PythonArchives:
         fetch: Downloads uv's managed interpreter of a version into a directory and packs it.
         installed: Finds installations of a version on this machine for a C library. They are offered in the hint of
             a refusal, not packed automatically: two machines would silently get different images.
+        configured: Archives of the settings of this host, which come after those of the sources.
     """
 
     store: FileStore
     fetch: Callable[[Release, Path], PythonArchive]
-    installed: Callable[[Release, Release], Iterable[InstalledPython]]
+    installed: Callable[[Release, Release], Iterable[PythonProgram]]
+    configured: tuple[Path, ...] = ()
 
     def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:
         """See `PythonSource.locate`."""
-        named = [inspect(Path(path)) for path in sources.python_archives]
+        named = [inspect(path) for path in (*map(Path, sources.python_archives), *self.configured)]
         packed = [_inspected(path) for path in self.store.named(f"cpython-{version}.*.tar.gz")]
         newest_first = sorted(packed, key=lambda archive: (archive.version, archive.sha256), reverse=True)
         fitting = [archive for archive in (*named, *newest_first) if archive.version.head(2) == version.head(2)]

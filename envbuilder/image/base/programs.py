@@ -55,7 +55,7 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class BaseHost:
     """The access to the machine that a base is made on.
 
     Attributes:
@@ -72,7 +72,7 @@ class Host:
 def run_program(
     command: Sequence[str], *, environ: Mapping[str, str], folder: Path, on_line: LineListener = ignore_line
 ) -> Ran:
-    """Run a command of this host; see `Run`. When interrupted, the program is told to end and waited for."""
+    """Run a command of this host; see `Run`. When interrupted, the program is terminated and waited for."""
     tail: deque[str] = deque(maxlen=_TAIL)
     with tempfile.TemporaryFile() as stdout:
         process = subprocess.Popen(

@@ -11,7 +11,7 @@ from pathlib import Path
 from envbuilder.core.archives.extraction import extract
 from envbuilder.core.errors import ToolFailed
 from envbuilder.image.base.interpreter import identify
-from envbuilder.image.base.programs import Host
+from envbuilder.image.base.programs import BaseHost
 from envbuilder.image.base.python_files import TOP, select
 from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.oci.tar import writing as tarball
@@ -33,7 +33,7 @@ print(json.dumps({"prefix": os.path.realpath(sys.prefix), "failed": failed, "lib
 """
 
 
-def pack(interpreter: Path, out: Path, *, epoch: int, host: Host) -> PythonArchive:
+def pack(interpreter: Path, out: Path, *, epoch: int, host: BaseHost) -> PythonArchive:
     """Pack the installation behind a Python program.
 
     Left out: third-party packages, bytecode, tests, pip, tkinter, IDLE, static libraries, headers other than
@@ -61,7 +61,7 @@ def pack(interpreter: Path, out: Path, *, epoch: int, host: Host) -> PythonArchi
     return replace(archive, path=final, missing=missing, leftovers=selection.leftovers)
 
 
-def _try(archive: PythonArchive, scratch: Path, host: Host) -> tuple[str, ...]:
+def _try(archive: PythonArchive, scratch: Path, host: BaseHost) -> tuple[str, ...]:
     """Run the packed interpreter at another place, and import its optional modules.
 
     Returns:

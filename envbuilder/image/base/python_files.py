@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.errors import UsageError
 from envbuilder.core.image_layout import PYTHON
-from envbuilder.image.base.interpreter import Interpreter
+from envbuilder.image.base.interpreter import PackableInterpreter
 from envbuilder.oci.tar.members import Kind, Member, of_folder, on_disk
 
 TOP = "python"
@@ -41,7 +41,7 @@ _BUILD_PREFIX = re.compile(r"'prefix': '(/[^']+)'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class PythonFiles:
     """The files of an archive.
 
     Attributes:
@@ -53,7 +53,7 @@ class Selection:
     leftovers: tuple[str, ...]
 
 
-def select(interpreter: Interpreter, *, epoch: int) -> Selection:
+def select(interpreter: PackableInterpreter, *, epoch: int) -> PythonFiles:
     """Select the files of an installation and make them independent of its place.
 
     Raises:
@@ -70,10 +70,10 @@ def select(interpreter: Interpreter, *, epoch: int) -> Selection:
         if member.kind is Kind.FILE and _naming(places).search(moved.read()):
             leftovers.append(f"{TOP}/{member.path}")
     members += [Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=epoch) for path in (TOP, f"{TOP}/bin")]
-    return Selection(members=tuple(members), leftovers=tuple(sorted(leftovers)))
+    return PythonFiles(members=tuple(members), leftovers=tuple(sorted(leftovers)))
 
 
-def _require_layout(interpreter: Interpreter) -> None:
+def _require_layout(interpreter: PackableInterpreter) -> None:
     series = interpreter.series
     headers = (f"include/python{series}/patchlevel.h", f"include/python{series}m/patchlevel.h")
     wanted = (f"bin/python{series}", f"lib/python{series}/os.py")
@@ -97,7 +97,7 @@ def _wanted(series: str) -> Callable[[str], bool]:
     return lambda path: bool(kept.fullmatch(path)) and not left_out.fullmatch(path)
 
 
-def _programs(interpreter: Interpreter, epoch: int) -> Iterator[Member]:
+def _programs(interpreter: PackableInterpreter, epoch: int) -> Iterator[Member]:
     """Yield the interpreter under its full name, and two links to it, regardless of the content of `bin`."""
     name = f"python{interpreter.series}"
     program = (interpreter.prefix / "bin" / name).resolve()
@@ -106,7 +106,7 @@ def _programs(interpreter: Interpreter, epoch: int) -> Iterator[Member]:
         yield Member(path=f"bin/{link}", kind=Kind.SYMLINK, mode=0o755, mtime=epoch, target=name)
 
 
-def _places(interpreter: Interpreter, found: list[Member]) -> tuple[str, ...]:
+def _places(interpreter: PackableInterpreter, found: list[Member]) -> tuple[str, ...]:
     """Return the prefixes that files may name, longest first: the current one, and the one it was built for."""
     places = {str(interpreter.prefix)}
     for member in found:

@@ -98,7 +98,7 @@ def _invalid(archive: Path, problem: str) -> InvalidInput:
 
 
 @dataclass(slots=True, kw_only=True)
-class Survey:
+class InterpreterSurvey:
     """The files of an interpreter; all paths are those in its archive.
 
     Attributes:
@@ -135,8 +135,8 @@ class Survey:
         return tuple(sorted({soname for elf in self.libraries.values() for soname in elf.needed} - own))
 
 
-def _survey(archive: Path) -> Survey:
-    survey = Survey()
+def _survey(archive: Path) -> InterpreterSurvey:
+    survey = InterpreterSurvey()
     budget = Budget(archive.stat().st_size)
     with archive.open("rb") as packed, unpacked(packed, "gz", budget) as stream:
         content = TarReader(PlainStream(stream), archive.name, budget)
@@ -151,7 +151,7 @@ def _survey(archive: Path) -> Survey:
     return survey
 
 
-def _program(archive: Path, survey: Survey) -> SharedObject:
+def _program(archive: Path, survey: InterpreterSurvey) -> SharedObject:
     programs = [elf for path, elf in survey.libraries.items() if _PROGRAM.fullmatch(path)]
     if len(programs) != 1:
         raise _invalid(archive, f"holds {len(programs)} programs called {TOP}/bin/python3.N instead of one")
@@ -161,7 +161,7 @@ def _program(archive: Path, survey: Survey) -> SharedObject:
     return program
 
 
-def _version(archive: Path, survey: Survey) -> Release:
+def _version(archive: Path, survey: InterpreterSurvey) -> Release:
     if not survey.version:
         raise _invalid(
             archive, f"does not print its version in {TOP}/include/python3.N/patchlevel.h, or is a pre-release"

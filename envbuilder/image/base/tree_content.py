@@ -35,7 +35,8 @@ class TreeContent:
         return {}
 
     def provide(self) -> None:
-        """Do nothing: a tree is opened when it is packed."""
+        """Fetch and unpack the packages of the tree, unless it is there."""
+        _ = self._tree
 
     def tar(self) -> Path:
         """Return the tree as a tar."""

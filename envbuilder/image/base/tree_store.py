@@ -14,19 +14,15 @@ from typing import Annotated
 
 from envbuilder.core import structure
 from envbuilder.core.canonical_json import indented_json
-from envbuilder.core.digests import is_digest, shortened
 from envbuilder.core.field_rules import Parsed
-from envbuilder.core.field_types import Digest, FileSize, exactly
 from envbuilder.core.file_locks import locked
-from envbuilder.core.files import open_regular, read_json, replacing
+from envbuilder.core.files import replacing
+from envbuilder.image.base import tree_descriptions
+from envbuilder.image.base.tree_descriptions import CURRENT, SCHEMA, TreeDescription, described, manifest_of, tar_of
 from envbuilder.lock.lock import OsPackagePin
 from envbuilder.oci.store import verified
 
-_SCHEMA = 1
 _PACKAGE = ("name", "version", "sha256", "file", "size")
-_CURRENT = "current"
-_DIGEST = 100
-"""Bytes of `current` that are read: a digest has 71."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,26 +67,17 @@ class TreeStore:
     trusted: set[Path] = field(default_factory=set)
 
     def current(self, base: str) -> DebTree | None:
-        """Return the tree of a base that was last made the current one; its content is not read.
-
-        Returns:
-            None if there is none, its description is damaged, or it may contain set-user-ID programs.
-        """
-        pointer = self._place(base) / _CURRENT
-        try:
-            with open_regular(pointer) as stream:
-                digest = stream.read(_DIGEST).decode("ascii").strip()
-        except (OSError, UnicodeDecodeError):
-            return None
-        tree = self._read(base, digest) if is_digest(digest) else None
-        return tree if tree and tree.cleared is not None else None
+        """Return the tree of a base that was last made the current one, as `tree_descriptions.current`."""
+        place = self._place(base)
+        told = tree_descriptions.current(_Description, place)
+        return _tree(told, place) if told else None
 
     def all(self) -> Iterator[DebTree]:
         """Yield all trees with a readable description, sorted by path; their content is not read."""
         for path in sorted(self.folder.glob("[!.]*/*.json")):
-            tree = _described(path.with_suffix(".tar"), path.parent.name)
-            if tree:
-                yield tree
+            told = described(_Description, path.with_suffix(".tar"))
+            if told:
+                yield _tree(told, path.parent)
 
     def get(self, base: str, digest: str) -> DebTree | None:
         """Return the tree of a base with this digest, verified; None if it is not in the store.
@@ -98,9 +85,12 @@ class TreeStore:
         Raises:
             VerificationFailed: The file is not what its description says; it is gone then.
         """
-        tree = self._read(base, digest)
-        if tree:
-            verified(tree.path, digest, self.trusted)
+        place = self._place(base)
+        told = tree_descriptions.with_digest(_Description, place, digest)
+        if told is None:
+            return None
+        tree = _tree(told, place)
+        verified(tree.path, digest, self.trusted)
         return tree
 
     def put(self, tree: DebTree, *, current: bool = True) -> DebTree:
@@ -115,14 +105,14 @@ class TreeStore:
         """
         place = self._place(tree.id)
         place.mkdir(parents=True, exist_ok=True)
-        kept = replace(tree, path=place / f"{shortened(tree.digest)}.tar")
+        kept = replace(tree, path=tar_of(place, tree.digest))
         # The lock is released also when this process is killed.
         with locked(place / "lock"):
             shutil.move(tree.path, kept.path)
-            with replacing(_manifest_of(kept.path)) as stream:
+            with replacing(manifest_of(kept.path)) as stream:
                 stream.write(_description(kept))
             if current:
-                with replacing(place / _CURRENT) as stream:
+                with replacing(place / CURRENT) as stream:
                     stream.write(f"{tree.digest}\n".encode())
         return kept
 
@@ -131,24 +121,11 @@ class TreeStore:
             raise ValueError(f"{base!r} is not an id")
         return self.folder / base
 
-    def _read(self, base: str, digest: str) -> DebTree | None:
-        tree = _described(self._place(base) / f"{shortened(digest)}.tar", base)
-        return tree if tree and tree.digest == digest else None
 
-
-def _described(path: Path, base: str) -> DebTree | None:
-    """Return the tree in a file; None if its size or name does not match its description."""
-    try:
-        told = structure.load(_Description, read_json(_manifest_of(path)))
-        size = path.stat().st_size
-    except (OSError, ValueError):
-        # The cache may be damaged: a tree that cannot be read is made again.
-        return None
-    if (told.id, told.size, shortened(told.digest)) != (base, size, path.stem):
-        return None
+def _tree(told: _Description, place: Path) -> DebTree:
     return DebTree(
         id=told.id,
-        path=path,
+        path=tar_of(place, told.digest),
         digest=told.digest,
         size=told.size,
         suite=told.suite,
@@ -160,7 +137,7 @@ def _described(path: Path, base: str) -> DebTree | None:
 
 def _description(tree: DebTree) -> bytes:
     told = _Description(
-        schema=_SCHEMA,
+        schema=SCHEMA,
         id=tree.id,
         digest=tree.digest,
         size=tree.size,
@@ -170,10 +147,6 @@ def _description(tree: DebTree) -> bytes:
         cleared=tree.cleared,
     )
     return indented_json(structure.dump(told))
-
-
-def _manifest_of(tar: Path) -> Path:
-    return tar.with_suffix(".json")
 
 
 def _package(values: object) -> OsPackagePin:
@@ -188,12 +161,5 @@ def _values(package: OsPackagePin) -> list[object]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Description:
-    schema: Annotated[int, exactly(_SCHEMA)]
-    id: str
-    digest: Digest
-    size: FileSize
-    suite: str
+class _Description(TreeDescription):
     packages: tuple[Annotated[OsPackagePin, Parsed(_package, of=object, write=_values)], ...]
-    missing: tuple[str, ...] = ()
-    cleared: tuple[str, ...] | None = None

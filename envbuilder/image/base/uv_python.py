@@ -6,12 +6,12 @@ from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable, ToolMissing
 from envbuilder.core.versions import Release
-from envbuilder.image.base.programs import Host, Ran
+from envbuilder.image.base.programs import BaseHost, Ran
 
 _SHOWN_LINES = 6
 
 
-def from_uv(version: Release, *, uv: Path, folder: Path, host: Host) -> Path:
+def from_uv(version: Release, *, uv: Path, folder: Path, host: BaseHost) -> Path:
     """Let uv install a CPython for Linux on x86-64 with glibc; uv checks the digest of what it downloads.
 
     Args:
@@ -34,7 +34,7 @@ def from_uv(version: Release, *, uv: Path, folder: Path, host: Host) -> Path:
     return Path(ran.stdout.strip())
 
 
-def _run(uv: Path, arguments: list[str], version: Release, folder: Path, host: Host) -> Ran:
+def _run(uv: Path, arguments: list[str], version: Release, folder: Path, host: BaseHost) -> Ran:
     folder.mkdir(parents=True, exist_ok=True)
     environ = dict(host.environ) | {"UV_PYTHON_INSTALL_DIR": str(folder), "NO_COLOR": "1"}
     try:

@@ -9,7 +9,7 @@ from envbuilder.core.errors import SourceUnreachable, ToolFailed, ToolMissing, V
 from envbuilder.core.install_commands import install_command
 from envbuilder.core.uv import Uv
 from envbuilder.image.base.file_store import FileStore, hash_file
-from envbuilder.image.base.programs import Host
+from envbuilder.image.base.programs import BaseHost
 from envbuilder.lock.lock import Lock, ToolName, ToolPin
 
 
@@ -27,7 +27,7 @@ def find_uv() -> Path:
         raise ToolMissing("the uv program is missing", hint=f"`{install_command('uv', again=True)}`") from error
 
 
-def uv_version(uv: Path, host: Host) -> str:
+def uv_version(uv: Path, host: BaseHost) -> str:
     """Return the version of a uv program, such as `0.13.8`.
 
     Raises:
@@ -40,7 +40,7 @@ def uv_version(uv: Path, host: Host) -> str:
     return words[1]
 
 
-def uv_pin(uv: Path, files: FileStore, host: Host) -> ToolPin:
+def uv_pin(uv: Path, files: FileStore, host: BaseHost) -> ToolPin:
     """Add a uv program to a store, where a build finds it by hash, and return its pin."""
     return ToolPin(name=ToolName.UV, version=uv_version(uv, host), sha256=files.add(uv))
 

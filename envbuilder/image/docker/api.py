@@ -20,9 +20,9 @@ from docker.utils import kwargs_from_env, parse_host
 from envbuilder.core.errors import EngineError, EngineUnavailable, EnvbuilderError
 from envbuilder.core.json_fields import Record, number
 from envbuilder.core.references import ImageRef
-from envbuilder.image.docker.client import TIMEOUT_SECONDS, Attachment, DockerClient
+from envbuilder.image.docker.client import TIMEOUT_SECONDS, DockerClient, StandardStreams
 from envbuilder.image.docker.container_spec import ContainerSpec
-from envbuilder.image.docker.context import Endpoint, endpoint
+from envbuilder.image.docker.endpoint import Endpoint, endpoint
 from envbuilder.image.docker.errors import Refusal, refused, translated
 from envbuilder.oci.runtime.command import PublishedPort
 
@@ -79,6 +79,14 @@ class DockerApi:
         """Remove a name of an image; the engine deletes an image without any other name."""
         with translated():
             self._client.remove_image(reference, noprune=True)
+
+    def delete_image(self, reference: str) -> None:
+        """Remove a name of an image, and the image and those below it that have no other; do nothing if it is gone."""
+        with translated():
+            try:
+                self._client.remove_image(reference)
+            except docker.errors.NotFound:
+                return
 
     def pull(self, reference: ImageRef, refusal: Refusal) -> Iterator[Record]:
         """Pull an image; yield the engine's progress messages."""
@@ -160,7 +168,8 @@ class DockerApi:
                 name=spec.name,
                 entrypoint=[spec.command[0]],
                 command=list(spec.command[1:]),
-                environment=dict(spec.env),
+                # A name without a value takes a variable of the image away.
+                environment=[*(f"{name}={value}" for name, value in spec.env), *spec.unset],
                 user=spec.user or None,
                 working_dir=spec.folder or None,
                 ports=sorted({port.container for port in spec.ports}) or None,
@@ -171,7 +180,7 @@ class DockerApi:
             )
 
     @contextmanager
-    def attached(self, container: str, *, stdin: bool, terminal: bool) -> Iterator[Attachment]:
+    def attached(self, container: str, *, stdin: bool, terminal: bool) -> Iterator[StandardStreams]:
         """Attach to a container that is not started yet; `stdin` and `terminal` as it was created."""
         with translated(), self._client.attached(container, stdin=stdin, terminal=terminal) as attachment:
             yield attachment
@@ -199,6 +208,30 @@ class DockerApi:
         with translated():
             found: Record = self._client.inspect_container(container)
         return found
+
+    def find_container(self, container: str) -> Record | None:
+        """Return the engine's description of a container; None if there is none."""
+        with translated():
+            try:
+                found: Record = self._client.inspect_container(container)
+            except docker.errors.NotFound:
+                return None
+        return found
+
+    def is_changed(self, container: str) -> bool:
+        """Return True if a container has other files than its image."""
+        with translated():
+            return bool(self._client.diff(container))
+
+    def commit(self, container: str, reference: ImageRef, hidden: Sequence[str]) -> None:
+        """Make an image of a container, in which these variables are empty."""
+        with translated(), self._client.patient():
+            self._client.commit(
+                container,
+                repository=reference.repository,
+                tag=reference.tag,
+                conf={"Env": [f"{name}=" for name in hidden]},
+            )
 
     def start_command(self, container: str, command: tuple[str, ...]) -> str:
         """Prepare a command in a running container; return its id."""

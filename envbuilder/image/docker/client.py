@@ -20,7 +20,7 @@ TIMEOUT_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
+class StandardStreams:
     """The standard streams of a container.
 
     Attributes:
@@ -95,7 +95,7 @@ class DockerClient(docker.APIClient):
         self._raise_for_status(self._post(self._url("/build/cancel"), params={"id": build_id}))
 
     @contextmanager
-    def attached(self, container: str, *, stdin: bool, terminal: bool) -> Iterator[Attachment]:
+    def attached(self, container: str, *, stdin: bool, terminal: bool) -> Iterator[StandardStreams]:
         """Yield the streams of `POST /containers/…/attach`; the SDK's own methods leak their socket.
 
         Args:
@@ -113,7 +113,7 @@ class DockerClient(docker.APIClient):
         try:
             stream = self._get_raw_response_socket(response)
             pieces = frames_iter(stream, tty=terminal)  # type: ignore[no-untyped-call]
-            yield Attachment(pieces=pieces, _connection=cast("socket.socket", getattr(stream, "_sock", stream)))
+            yield StandardStreams(pieces=pieces, _connection=cast("socket.socket", getattr(stream, "_sock", stream)))
         finally:
             response.close()
 

@@ -21,6 +21,7 @@ class ContainerSpec:
         ports: Published ports.
         stdin: Whether its standard input is open until the attached client closes it.
         terminal: Whether it has a terminal.
+        unset: Variables of the image that it does not get.
     """
 
     name: str
@@ -37,3 +38,4 @@ class ContainerSpec:
     ports: tuple[PublishedPort, ...] = ()
     stdin: bool = False
     terminal: bool = False
+    unset: tuple[str, ...] = ()

@@ -9,16 +9,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envbuilder.core.errors import EngineUnavailable
+from envbuilder.core.errors import EngineError, EngineUnavailable
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.build import build
-from envbuilder.image.docker.context import endpoint
+from envbuilder.image.docker.endpoint import endpoint
 from envbuilder.image.docker.images import engine_info, image_info
+from envbuilder.image.docker.keeping import DockerKeeping
 from envbuilder.image.docker.loading import load_image
-from envbuilder.image.docker.run import execute, follow, has_gpus, run
+from envbuilder.image.docker.run import execute, follow, follow_in, has_gpus, run
 from envbuilder.image.docker.transfer import load, pull, push, registry_digest, save
+from envbuilder.image.running.kept_images import KeptImages
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.runtime.command import Console, RunRequest, RunResult
 from envbuilder.oci.store import Store
@@ -28,11 +30,19 @@ if TYPE_CHECKING:
     from envbuilder.image.docker.api import DockerApi
 
 _SOCKET = "/var/run/docker.sock"
+_MOST_LAYERS = 120
+"""The engine allows 125. Source: https://github.com/moby/moby/blob/v28.5.2/layer/layer_store.go (maxLayerDepth)"""
 _IMPORTING = threading.Lock()
 """Held during imports: the SDK's modules import each other in cycles, and a second thread would see partial ones."""
 
 
-def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> ContainerEngine:
+def _nowhere() -> Path:
+    raise EngineError("no directory for records of kept changes")
+
+
+def connect(
+    environ: Mapping[str, str], *, timeout: int | None = None, kept: Callable[[], Path] = _nowhere
+) -> ContainerEngine:
     """Return the engine named by DOCKER_HOST or a Docker context, or the default one.
 
     Opens nothing yet, and does not even import the SDK: `EngineUnavailable` comes from the first request.
@@ -40,8 +50,9 @@ def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> Contai
     Args:
         environ: Environment variables.
         timeout: Seconds that the engine has for each answer; None for the long timeout of builds.
+        kept: Returns the directory for records of kept changes.
     """
-    return DockerEngine(lambda: _open(environ, timeout), clock=time.monotonic, new_name=_unique)
+    return DockerEngine(lambda: _open(environ, timeout), clock=time.monotonic, new_name=_unique, kept=kept)
 
 
 def default_registry() -> str:
@@ -87,12 +98,19 @@ class DockerEngine:
         opener: Connects; called at most once.
         clock: Returns seconds, monotonic.
         new_name: Returns a name that no container and no build of the engine has.
+        kept: Returns the directory for records of kept changes.
     """
 
     def __init__(
-        self, opener: Callable[[], DockerApi], *, clock: Callable[[], float], new_name: Callable[[], str]
+        self,
+        opener: Callable[[], DockerApi],
+        *,
+        clock: Callable[[], float],
+        new_name: Callable[[], str],
+        kept: Callable[[], Path] = _nowhere,
     ) -> None:
         self._opener = opener
+        self._kept = kept
         self._clock = clock
         self._new_name = new_name
         self._opened: DockerApi | None = None
@@ -156,7 +174,17 @@ class DockerEngine:
 
     def follow(self, request: RunRequest, console: Console) -> int:
         """See `ContainerEngine.follow`."""
-        return follow(self._api(), request, console, name=self._new_name())
+        api = self._api()
+        if not request.keep:
+            return follow(api, request, console, name=self._new_name())
+        kept = KeptImages(engine="docker", most_layers=_MOST_LAYERS, room=self._kept)
+        return kept.follow(
+            DockerKeeping(api=api), request, lambda asked, name, _: follow_in(api, asked, console, name=name)
+        )
+
+    def forget(self, container: str, image: str) -> None:
+        """See `ContainerEngine.forget`."""
+        DockerKeeping(api=self._api()).forget(container, image)
 
     def _api(self) -> DockerApi:
         if self._opened is None:

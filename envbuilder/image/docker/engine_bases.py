@@ -16,7 +16,6 @@ from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.registry_bases import fetch_base
 from envbuilder.image.plan.layers import LABEL_BASE, base_reference, image_reference
 from envbuilder.lock.lock import BasePin, Lock
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.tar.members import EPOCH, of_tar
 from envbuilder.oci.tar.writing import write
 
@@ -28,14 +27,14 @@ class EngineBases:
     Attributes:
         engine: The engine.
         debian: Makes trees of .deb packages.
-        sources: Names the registry mirror, if any.
+        registry_mirror: Registry that serves images in place of the one in their names; empty for none.
         listener: Receives the progress of transfers.
         progress: Progress callback; receives one line of text.
     """
 
     engine: ContainerEngine
     debian: DebTrees
-    sources: Sources
+    registry_mirror: str
     listener: Listener
     progress: Callable[[str], None]
 
@@ -46,7 +45,7 @@ class EngineBases:
             SourceUnreachable: Neither the engine nor the registry has it.
         """
         reference = base_reference(pin.kind, pin.id, pin.image, pin.digest)
-        return fetch_base(self.engine, pin, reference, self.sources, self.listener)
+        return fetch_base(self.engine, pin, reference, self.registry_mirror, self.listener)
 
     def provide(self, lock: Lock) -> str:
         """Load or pull the base of a lock, with its OS packages; return its name in the engine.
@@ -61,9 +60,9 @@ class EngineBases:
                 self._load_base(lock, reference)
             except SourceUnreachable:
                 # The registry mirror may have it.
-                if not self.sources.registry_mirror:
+                if not self.registry_mirror:
                     raise
-        return fetch_base(self.engine, lock.base, reference, self.sources, self.listener, layers=layers)
+        return fetch_base(self.engine, lock.base, reference, self.registry_mirror, self.listener, layers=layers)
 
     def load(self, tree: DebTree, reference: ImageRef, added: Path | None = None) -> None:
         """Load a tree into the engine.

@@ -26,12 +26,12 @@ _REFUSALS: tuple[tuple[str, type[EngineError], str], ...] = (
     (
         r"could not select device driver|nvidia-container-(cli|runtime)|unresolvable CDI devices",
         EngineError,
-        "the engine cannot hand out GPUs: install the NVIDIA Container Toolkit, then `nvidia-ctk runtime configure`",
+        "the engine does not support GPUs: install the NVIDIA Container Toolkit, then `nvidia-ctk runtime configure`",
     ),
     (
         r"no such image|does not exist locally",
         EngineError,
-        "see `docker images` for what is there; `envbuilder build` makes an environment's image",
+        "`docker images` lists the images; `envbuilder build ENV` builds one",
     ),
 )
 
@@ -74,7 +74,8 @@ def _connection(error: BaseException, refusal: Refusal) -> EnvbuilderError:
 def _garbled(error: BaseException, _: Refusal) -> EnvbuilderError:
     reason = error.msg if isinstance(error, sdk.StreamParseError) else error
     return EngineLost(
-        f"the engine's answer broke off: {reason}", hint="check the log of the engine, then run the command again"
+        f"the response of the engine was cut off:  {reason}",
+        hint="check the log of the engine, then run the command again",
     )
 
 

@@ -15,11 +15,11 @@ from envbuilder.image.builds import Builder, BuildRequest, BuildResult
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.image.render import CopiedFile, HostFile, rendered, write
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import Sources
 
 
-class Ingredients(Protocol):
+class DockerfileInputs(Protocol):
     """Provider of the files that the Dockerfile of a lock needs beside the lock."""
 
     def provide_tools(self, lock: Lock, sources: Sources) -> None:
@@ -57,7 +57,7 @@ class DockerBuilder:
     """
 
     engine: ContainerEngine
-    ingredients: Ingredients
+    ingredients: DockerfileInputs
     templates: Path
     work: Path
     proxies: tuple[tuple[str, str], ...]
@@ -94,7 +94,7 @@ class DockerBuilder:
             )
         host = self.ingredients.host_files(lock, sources)
         bases = [("BASE", self.ingredients.provide_base_of(lock, sources))]
-        if lock.build_os_packages and lock.build_stage.unpacks_os_packages:
+        if lock.has_build_base:
             bases.append(("BUILD_BASE", self.ingredients.provide_base_of(lock.build_stage, sources)))
         self.work.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.work, prefix=f"build-{lock.environment}-") as name:

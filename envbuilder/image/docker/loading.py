@@ -98,7 +98,7 @@ def _send(api: DockerApi, image: AssembledImage, store: Store, present: int) -> 
 
 
 def _present_layers(api: DockerApi, image: AssembledImage) -> int:
-    """Return how many of the lowest layers are also the lowest of some image of the engine."""
+    """Return the number of lowest layers that are also the lowest of some image of the engine."""
     wanted = tuple(layer.diff_id for layer in image.layers)
     best = 0
     for known in _candidates(api.images(), _environment(image)):

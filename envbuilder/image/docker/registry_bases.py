@@ -10,9 +10,9 @@ from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, Verificat
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo
 from envbuilder.image.container_engine import ContainerEngine, Listener
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin
-from envbuilder.lock.spec_values import Sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +22,12 @@ class RegistryBases:
     Attributes:
         engine: The engine; it asks the registry, with its own credentials and proxy.
         ask: Returns the digest that a registry has for an image; used if no engine answers.
+        mirror: Registry of this host that serves the images; empty for the one in their names.
     """
 
     engine: ContainerEngine
     ask: Callable[[ImageRef], str]
+    mirror: str = ""
 
     def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
         """Return the image by digest: the digest in the catalog if there is one, else that of the registry."""
@@ -39,9 +41,9 @@ class RegistryBases:
 
     def _digest(self, wanted: ImageRef, sources: Sources) -> str:
         try:
-            return self._local_digest(wanted) or self._remote_digest(wanted, sources)
+            return self._local_digest(wanted) or self.engine.registry_digest(self._asked(wanted, sources))
         except EngineUnavailable:
-            return self.ask(wanted.at_registry(sources.registry_mirror) if sources.registry_mirror else wanted)
+            return self.ask(self._asked(wanted, sources))
 
     def _local_digest(self, wanted: ImageRef) -> str:
         known = self.engine.image(str(wanted))
@@ -50,13 +52,13 @@ class RegistryBases:
         prefix = f"{wanted.repository}@"
         return next((name.removeprefix(prefix) for name in known.digests if name.startswith(prefix)), "")
 
-    def _remote_digest(self, wanted: ImageRef, sources: Sources) -> str:
-        asked = wanted.at_registry(sources.registry_mirror) if sources.registry_mirror else wanted
-        return self.engine.registry_digest(asked)
+    def _asked(self, wanted: ImageRef, sources: Sources) -> ImageRef:
+        mirror = sources.registry_mirror or self.mirror
+        return wanted.at_registry(mirror) if mirror else wanted
 
 
 def fetch_base(  # noqa: PLR0913  each describes a different property of one base
-    engine: ContainerEngine, pin: BasePin, reference: ImageRef, sources: Sources, listener: Listener, *, layers: int = 1
+    engine: ContainerEngine, pin: BasePin, reference: ImageRef, mirror: str, listener: Listener, *, layers: int = 1
 ) -> str:
     """Make sure that the engine has a base of a lock, and no other image.
 
@@ -64,7 +66,7 @@ def fetch_base(  # noqa: PLR0913  each describes a different property of one bas
         engine: The engine.
         pin: The base.
         reference: Its name in a Dockerfile.
-        sources: May name a mirror.
+        mirror: Registry that serves images in place of the one in their names; empty for none.
         listener: Receives the progress of transfers.
         layers: Number of layers of a tree: two if OS packages were added to it.
 
@@ -75,7 +77,7 @@ def fetch_base(  # noqa: PLR0913  each describes a different property of one bas
         SourceUnreachable: Neither the engine nor the registry has it.
         VerificationFailed: A tree of that name is not the tree of the lock.
     """
-    mirrored = reference.at_registry(sources.registry_mirror) if sources.registry_mirror else reference
+    mirrored = reference.at_registry(mirror) if mirror else reference
     for name in (reference, mirrored):
         known = engine.image(str(name))
         if known is not None:

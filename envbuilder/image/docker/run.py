@@ -11,7 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
-from envbuilder.core.errors import EngineError, UsageError
+from envbuilder.core.errors import EngineError
 from envbuilder.core.json_fields import Record, records, text
 from envbuilder.image.docker.container_spec import ContainerSpec
 from envbuilder.image.docker.context_tar import files_tar
@@ -21,7 +21,7 @@ from envbuilder.oci.runtime.terminals import forwarded, on_resize, raw
 
 if TYPE_CHECKING:
     from envbuilder.image.docker.api import DockerApi
-    from envbuilder.image.docker.client import Attachment
+    from envbuilder.image.docker.client import StandardStreams
 
 _KILLED = 137
 _SECONDS_TO_DIE = 30.0
@@ -68,31 +68,31 @@ def follow(api: DockerApi, request: RunRequest, console: Console, *, name: str) 
 
     A command that cannot be started is reported as in `run`.
     """
-    if request.keep:
-        raise UsageError(
-            "the Docker engine cannot keep changes of an image",
-            hint="write files to a --mount, add packages to envbuilder.yaml, or use --engine assemble",
-        )
     try:
-        _create(api, request, name, console)
-        if request.caller:
-            _register(api, name, request.caller)
-        with api.attached(name, stdin=console.given is not None, terminal=console.terminal) as attached:
-            try:
-                api.start(name)
-            except EngineError as error:
-                failed = _not_started(error)
-                console.output(2, failed.stderr)
-                return failed.status
-            _connect(api, name, console, attached)
-        while (status := api.wait(name, _SECONDS_TO_DIE)) is None:
-            continue
-        return status
+        return follow_in(api, request, console, name=name)
     finally:
         api.remove(name)
 
 
-def _connect(api: DockerApi, name: str, console: Console, attached: Attachment) -> None:
+def follow_in(api: DockerApi, request: RunRequest, console: Console, *, name: str) -> int:
+    """Do the same without removing the container."""
+    _create(api, request, name, console)
+    if request.caller:
+        _register(api, name, request.caller)
+    with api.attached(name, stdin=console.given is not None, terminal=console.terminal) as attached:
+        try:
+            api.start(name)
+        except EngineError as error:
+            failed = _not_started(error)
+            console.output(2, failed.stderr)
+            return failed.status
+        _connect(api, name, console, attached)
+    while (status := api.wait(name, _SECONDS_TO_DIE)) is None:
+        continue
+    return status
+
+
+def _connect(api: DockerApi, name: str, console: Console, attached: StandardStreams) -> None:
     """Pass on standard streams, the size of the terminal and signals, until the container ends."""
     with ExitStack() as stack:
         if console.terminal:
@@ -105,7 +105,7 @@ def _connect(api: DockerApi, name: str, console: Console, attached: Attachment) 
             console.output(1 if console.terminal else stream, piece)
 
 
-def _pass_in(given: int, attached: Attachment) -> None:
+def _pass_in(given: int, attached: StandardStreams) -> None:
     with suppress(OSError):  # the container has ended
         while piece := os.read(given, _PIECE):
             attached.send(piece)
@@ -161,6 +161,7 @@ def _create(api: DockerApi, request: RunRequest, name: str, console: Console | N
             ports=request.ports,
             stdin=console is not None and console.given is not None,
             terminal=console is not None and console.terminal,
+            unset=request.unset,
         )
     )
     if request.files:
@@ -199,6 +200,6 @@ def _copy_out(api: DockerApi, name: str, path: str) -> bytes | None:
 
 
 def _only_file(pieces: Iterable[bytes]) -> bytes | None:
-    archive = TarReader(PlainStream(io.BytesIO(b"".join(pieces))), "what the engine copied")
+    archive = TarReader(PlainStream(io.BytesIO(b"".join(pieces))), "the archive from the engine")
     entry = next(archive.entries(), None)
     return b"".join(archive.content()) if entry is not None and entry.flag == FILE else None

@@ -31,7 +31,7 @@ def registry_digest(api: DockerApi, reference: ImageRef) -> str:
     """Return the manifest digest that the registry has for a reference."""
     digest = text(api.distribution(str(reference), lambda said: _unreachable(reference, said)), "Descriptor", "digest")
     if not is_digest(digest):
-        raise _unreachable(reference, f"the registry gave no digest but {digest!r}")
+        raise _unreachable(reference, f"the registry returned {digest!r} instead of a digest")
     return digest
 
 
@@ -149,6 +149,6 @@ def _unsent(reference: ImageRef, said: str) -> EnvbuilderError:
     if _NO_SPACE in said:
         return DiskFull(f"no space while {reference} was pushed: {said}", hint="check `docker system df`")
     return SourceUnreachable(
-        f"the registry of {reference} did not take it: {said}",
-        hint="see that the registry answers, and log in with `docker login`",
+        f"the registry of {reference} refused it: {said}",
+        hint="check that the registry is reachable, and log in with `docker login`",
     )

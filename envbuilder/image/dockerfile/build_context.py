@@ -41,7 +41,7 @@ class TextFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
+class ContextFile:
     """A file that is copied: an interpreter archive, a tool.
 
     Attributes:
@@ -65,7 +65,7 @@ class Rendered:
     """
 
     texts: tuple[TextFile, ...]
-    attachments: tuple[Attachment, ...]
+    attachments: tuple[ContextFile, ...]
 
 
 def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
@@ -148,10 +148,10 @@ def _exactly(pin: OsPackagePin) -> str:
     return f"{pin.name}={pin.version}" if pin.version else pin.name
 
 
-def _attachments(plan: Plan) -> Iterator[Attachment]:
+def _attachments(plan: Plan) -> Iterator[ContextFile]:
     for tool in plan.lock.tools:
-        yield Attachment(path=f"tools/{ToolName(tool.name)}", sha256=tool.sha256, executable=tool.name not in _NOT_RUN)
+        yield ContextFile(path=f"tools/{ToolName(tool.name)}", sha256=tool.sha256, executable=tool.name not in _NOT_RUN)
     for file in plan.lock.files:
-        yield Attachment(path=f"files{image_path(file.path)}", sha256=file.sha256, executable=file.executable)
+        yield ContextFile(path=f"files{image_path(file.path)}", sha256=file.sha256, executable=file.executable)
     if plan.lock.python.sha256:
-        yield Attachment(path=f"python/{file_name(plan.lock.python.file)}", sha256=plan.lock.python.sha256)
+        yield ContextFile(path=f"python/{file_name(plan.lock.python.file)}", sha256=plan.lock.python.sha256)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envbuilder.catalog.environments import Profile
+from envbuilder.catalog.profiles import Profile
 from envbuilder.core.canonical_json import indented_json
 from envbuilder.core.image_layout import VENV, WORKSPACE
 from envbuilder.core.references import ImageRef

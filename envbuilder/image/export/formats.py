@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import assert_never
 
-from envbuilder.catalog.environments import Profile
+from envbuilder.catalog.profiles import Profile
 from envbuilder.core.references import ImageRef
 from envbuilder.image.export.containers import compose, devcontainer
 from envbuilder.image.export.packages import conda, pylock, requirements_file

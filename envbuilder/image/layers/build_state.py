@@ -26,6 +26,9 @@ from envbuilder.oci.store import Store
 Elsewhere: TypeAlias = Callable[[Sequence[Descriptor]], frozenset[str]]
 """Returns which of some layers, by digest, are neither needed in the store nor made."""
 
+_FROM_TREE = (LayerKind.BASE, LayerKind.SYSTEM, LayerKind.INTERPRETER)
+"""Layers that cannot be made without the tree of the base. Others may need its interpreter."""
+
 
 @dataclass(kw_only=True)
 class Draft:
@@ -91,11 +94,13 @@ class Draft:
         packed = self.known[layer].packed
         return packed.digest in self.elsewhere or store.has(packed.digest, packed.size)
 
-    def base_is_missing(self, store: Store) -> bool:
-        """Return True if layers of the base have to be fetched."""
-        return any(
-            layer.blob.digest not in self.elsewhere and not store.has(layer.blob.digest) for layer in self.in_base
-        )
+    def needs_base(self, store: Store) -> bool:
+        """Return True if layers of the base have to be fetched, or if its tree is needed to make a layer."""
+        if self.in_base:
+            return any(
+                layer.blob.digest not in self.elsewhere and not store.has(layer.blob.digest) for layer in self.in_base
+            )
+        return any(layer.kind in _FROM_TREE for layer in self.to_make(store))
 
     def files_of(self, layer: Layer) -> tuple[PackagePin, ...]:
         """Return the files that a layer is made from."""
@@ -117,11 +122,13 @@ class Draft:
     def waits_for(self, layer: Layer) -> tuple[str, ...]:
         """Return the hashes of the files that a layer waits for, if they are fetched.
 
-        A layer above the environment is compared with those below.
+        A layer above the environment is compared with those below. The digest of the base is among them for layers that
+        cannot be made without its tree, and for bytecode, which usually needs its interpreter.
         """
         below = self.lock.packages if layer.kind in {LayerKind.PROFILE, LayerKind.OWN} else ()
         pins = (pin.sha256 for pin in (*self.files_of(layer), *below))
-        return (*pins, *(archive.sha256 for archive in layer.archives))
+        base = (self.lock.base.digest,) if layer.kind in {*_FROM_TREE, LayerKind.BYTECODE} else ()
+        return (*pins, *(archive.sha256 for archive in layer.archives), *base)
 
     def archives(self, store: Store) -> tuple[ArchivePin, ...]:
         """Return the vendor archives of the layers that have to be made."""

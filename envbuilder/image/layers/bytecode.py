@@ -46,7 +46,7 @@ def bytecode(entries: Iterable[Entry], python: TargetPython, work: Path, jobs: i
         ToolFailed: The interpreter cannot be run on this machine.
     """
     sources = sorted(
-        (entry for entry in entries if _is_source(entry)), key=lambda entry: (-entry.member.size, entry.path)
+        (entry for entry in entries if is_source(entry)), key=lambda entry: (-entry.member.size, entry.path)
     )
     script = files("envbuilder.incontainer").joinpath("compile_sources.py").read_text(encoding="utf-8")
     with tempfile.TemporaryFile(dir=work) as given, tempfile.NamedTemporaryFile(dir=work) as answer:
@@ -63,7 +63,7 @@ def bytecode(entries: Iterable[Entry], python: TargetPython, work: Path, jobs: i
 
 def source_size(entries: Iterable[Entry]) -> int:
     """Return the bytes of the Python sources among some entries."""
-    return sum(entry.member.size for entry in entries if _is_source(entry))
+    return sum(entry.member.size for entry in entries if is_source(entry))
 
 
 def _processes(sources: Iterable[Entry], jobs: int) -> int:
@@ -71,7 +71,8 @@ def _processes(sources: Iterable[Entry], jobs: int) -> int:
     return max(1, min(jobs, _MOST_PROCESSES, sum(entry.member.size for entry in sources) // _SHARE))
 
 
-def _is_source(entry: Entry) -> bool:
+def is_source(entry: Entry) -> bool:
+    """Return True if an entry is a Python source that can have bytecode."""
     return entry.path.endswith(".py") and entry.member.size > 0
 
 

@@ -21,6 +21,7 @@ from isal import isal_zlib
 from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.image_paths import parents
 from envbuilder.image.layers.compression import Buffer, Digesting, GzipCompressor, Watch, read, unseen
 from envbuilder.image.layers.deflate import MEMBER_HEAD, fixed_block, member_tail, packed, stored_block
 from envbuilder.image.layers.deflate_blocks import cut
@@ -70,27 +71,57 @@ class Chunk:
     digest: str
 
 
-def with_landmark(entries: Iterable[Entry], *, prefetched: bool = False) -> Iterator[Entry]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefetch:
+    """What a snapshotter fetches of a layer before a container starts.
+
+    Attributes:
+        whole: Whether that is all of it, if no file is named.
+        files: Named files, as absolute paths; those of the layer up to `LARGEST_CHUNK` are written first and fetched.
+            Larger ones are read in chunks, so that fetching a whole one would fetch what nobody reads.
+    """
+
+    whole: bool = False
+    files: frozenset[str] = frozenset()
+
+    def is_first(self, entry: Entry) -> bool:
+        """Return True for an entry that is written before the landmark because it is named."""
+        member = entry.member
+        return member.kind is Kind.FILE and member.size <= LARGEST_CHUNK and f"/{entry.path}" in self.files
+
+
+NOTHING = Prefetch()
+
+
+def with_landmark(entries: Iterable[Entry], prefetch: Prefetch = NOTHING) -> Iterator[Entry]:
     """Yield the entries of a layer, and the file that says which part of it is fetched before a container starts.
 
     Args:
-        entries: In the order of the layer.
-        prefetched: Whether that is all of it; otherwise nothing is.
+        entries: In the order of the layer: directories before what is in them.
+        prefetch: Which part that is.
 
     Raises:
         VerificationFailed: An entry has a path that the format reserves, or one that its JSON cannot hold.
     """
-    if not prefetched:
-        yield Entry(member=file_of(NO_PREFETCH, _LANDMARK, mtime=EPOCH))
-    for entry in entries:
-        if entry.path in _RESERVED or not _is_utf8(entry.path + entry.member.target):
-            raise VerificationFailed(
-                f"{entry.path!a} cannot be in an eStargz layer: the name is reserved or not UTF-8",
-                hint="use --layer-format gzip-spliced, or remove the file",
-            )
-        yield entry
-    if prefetched:
+    checked = [*map(_representable, entries)]
+    if prefetch.whole and not prefetch.files:
+        yield from checked
         yield Entry(member=file_of(PREFETCH, _LANDMARK, mtime=EPOCH))
+        return
+    named = [entry.path for entry in checked if prefetch.is_first(entry)]
+    first = {*named, *(folder for path in named for folder in parents(path))}
+    yield from (entry for entry in checked if entry.path in first)
+    yield Entry(member=file_of(PREFETCH if named else NO_PREFETCH, _LANDMARK, mtime=EPOCH))
+    yield from (entry for entry in checked if entry.path not in first)
+
+
+def _representable(entry: Entry) -> Entry:
+    if entry.path in _RESERVED or not _is_utf8(entry.path + entry.member.target):
+        raise VerificationFailed(
+            f"{entry.path!a} cannot be in an eStargz layer: the name is reserved or not UTF-8",
+            hint="use --layer-format gzip-spliced, or remove the file",
+        )
+    return entry
 
 
 def described(member: Member, link_to: str = "") -> dict[str, object]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.archives.confined_writer import ConfinedWriter
 from envbuilder.core.archives.member_names import link_below
 from envbuilder.core.cache_directories import remove
 from envbuilder.core.errors import ToolFailed, VerificationFailed
@@ -188,7 +188,7 @@ def write_tree(members: Iterable[Member], root: Path) -> None:
     root.mkdir()
     first: dict[str, str] = {}
     links: set[str] = set()
-    with Below(root) as below:
+    with ConfinedWriter(root) as below:
         for member in members:
             # A higher layer may name a directory that is a link here, since /usr is merged.
             if not (member.kind is Kind.FOLDER and member.path in links):
@@ -196,7 +196,7 @@ def write_tree(members: Iterable[Member], root: Path) -> None:
                 links |= {member.path} if member.kind is Kind.SYMLINK else set()
 
 
-def _write_member(member: Member, below: Below, first: dict[str, str]) -> None:
+def _write_member(member: Member, below: ConfinedWriter, first: dict[str, str]) -> None:
     match member.kind:
         case Kind.FOLDER:
             below.folder(member.path)
@@ -212,7 +212,7 @@ def _write_member(member: Member, below: Below, first: dict[str, str]) -> None:
             pass  # No interpreter needs devices or pipes.
 
 
-def _copy(member: Member, below: Below) -> None:
+def _copy(member: Member, below: ConfinedWriter) -> None:
     mode = 0o755 if member.mode & 0o111 else 0o644
     with member.open() as source, below.file(member.path, mode=mode) as copy:
         left = member.size

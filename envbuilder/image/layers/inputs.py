@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,7 @@ from envbuilder.image.layers.wheel_file import Wheel, open_wheel
 from envbuilder.image.layers.wheels import Prefix
 from envbuilder.image.layers.zlib_library import Deflate, original
 from envbuilder.image.vendor.libraries import VendorArchives
-from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
-from envbuilder.lock.spec_values import OwnFile
+from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, PackagePin
 from envbuilder.oci.images import ImageLayerPin
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store
@@ -46,7 +45,7 @@ class BaseContent(Protocol):
         ...
 
     def provide(self) -> None:
-        """Fetch the layers that are blobs."""
+        """Fetch the layers that are blobs, or the tree; other methods do it where it was not done."""
         ...
 
     def tar(self) -> Path:
@@ -156,10 +155,14 @@ class Ingredients:
         """Return the interpreter of the image, ready to run on this machine."""
         with self._only_one("python"):
             if self._python is None:
-                members = [*self.base.members(), *(entry.member for entry in self.archive_entries())]
-                root = unpacked(members, self.store, self.python_key)
+                root = unpacked(self._python_members(), self.store, self.python_key)
                 self._python = TargetPython(root=root, home=self.home, series=self.series, sandbox=self.sandbox)
             return self._python
+
+    def _python_members(self) -> Iterator[Member]:
+        """Yield the tree of the interpreter; base and archive are only opened if the first one is asked for."""
+        yield from self.base.members()
+        yield from (entry.member for entry in self.archive_entries())
 
     def wheel(self, pin: PackagePin) -> Wheel:
         """Return a distribution as a wheel; a source distribution is built first."""

@@ -15,7 +15,7 @@ from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.core.image_layout import PYTHON, VENV, WORKSPACE, site_packages
 from envbuilder.image.layers.entries import Entry, folder, link, text
-from envbuilder.lock.spec_values import User
+from envbuilder.lock.container_settings import User
 from envbuilder.oci.tar.members import EPOCH, Kind, Member, of_tar
 
 _ARCHIVE_TOP = "python"

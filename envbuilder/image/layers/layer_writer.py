@@ -20,7 +20,7 @@ from envbuilder.image.layers.compression import (
     zstd_compressor,
 )
 from envbuilder.image.layers.entries import Entry
-from envbuilder.image.layers.estargz import EstargzSink, with_landmark
+from envbuilder.image.layers.estargz import NOTHING, EstargzSink, Prefetch, with_landmark
 from envbuilder.image.layers.zlib_library import Deflate, host_deflate
 from envbuilder.oci.images import Descriptor, LayerFormat
 from envbuilder.oci.store import Store
@@ -67,7 +67,7 @@ def write_layer(  # noqa: PLR0913  each is a parameter of one pass
     layer_format: LayerFormat = LayerFormat.GZIP_SPLICED,
     *,
     packing: Packing = Packing.SPLICED,
-    prefetched: bool = False,
+    prefetch: Prefetch = NOTHING,
     expected: Packed | None = None,
     watcher: Callable[[Entry], Watch | None] = lambda _entry: None,
     deflate: Callable[[], Deflate] = host_deflate,
@@ -79,7 +79,7 @@ def write_layer(  # noqa: PLR0913  each is a parameter of one pass
         store: Receives the blob.
         layer_format: Format of the blob.
         packing: Packing within the format `gzip-spliced`.
-        prefetched: Whether a container reads most of the layer before it does its work; for the format `estargz`.
+        prefetch: What is fetched before a container starts; for the format `estargz`.
         expected: The expected result. Spliced contents are then not unpacked, which is most of the work: the digest of
             the blob proves them.
         watcher: Returns a callback for the content of a spliced entry, or None.
@@ -97,18 +97,19 @@ def write_layer(  # noqa: PLR0913  each is a parameter of one pass
         sink = _sink(layer_format, blob.write, tar, packing, deflate)
         with closing(sink):
             is_lazy = layer_format is LayerFormat.ESTARGZ
-            _fill(sink, with_landmark(entries, prefetched=prefetched) if is_lazy else entries, watcher)
+            _fill(sink, with_landmark(entries, prefetch) if is_lazy else entries, watcher)
         diff_id = expected.diff_id if tar.silent and expected else tar.digest
         done = Packed(digest=blob.digest, size=blob.size, diff_id=diff_id, contents=sink.contents)
         _compare(done, expected)
     return done
 
 
-def write_tar(
+def write_tar(  # noqa: PLR0913  as above
     tar_file: Path,
     store: Store,
     layer_format: LayerFormat,
     *,
+    prefetch: Prefetch = NOTHING,
     expected: Packed | None = None,
     deflate: Callable[[], Deflate] = host_deflate,
 ) -> Packed:
@@ -118,7 +119,7 @@ def write_tar(
     """
     if layer_format is LayerFormat.ESTARGZ:
         entries = (Entry(member=member) for member in of_tar(tar_file))
-        return write_layer(entries, store, layer_format, expected=expected, deflate=deflate)
+        return write_layer(entries, store, layer_format, prefetch=prefetch, expected=expected, deflate=deflate)
     with store.writing() as blob:
         tar = Digesting()
         sink = _sink(layer_format, blob.write, tar, Packing.COMPRESSED, deflate)

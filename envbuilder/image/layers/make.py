@@ -17,6 +17,7 @@ from envbuilder.image.layers.admission import Clashes, admitted
 from envbuilder.image.layers.bytecode import bytecode, source_size
 from envbuilder.image.layers.compression import Watch
 from envbuilder.image.layers.entries import Entry, completed, text
+from envbuilder.image.layers.estargz import Prefetch
 from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.image.layers.interpreter import account_entries, venv_entries
 from envbuilder.image.layers.kept_bytecode import KeptBytecode
@@ -31,10 +32,6 @@ from envbuilder.image.plan.plan import Layer, LayerKind, Plan
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.tar.members import EPOCH, Kind, Member
-
-_PREFETCHED = (LayerKind.INTERPRETER, LayerKind.BYTECODE)
-"""Layers of many small files of which a program reads most before it begins its work. A request for each takes longer
-than all of them in few (ADR 0042)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +53,24 @@ class LayerTask:
     format: LayerFormat
     expected: Packed | None = None
     jobs: int = 1
+
+    @property
+    def prefetch(self) -> Prefetch:
+        """What is fetched of the layer before a container starts."""
+        named = dict(self.plan.lock.prioritized_files).get(self.layer.id, ())
+        return Prefetch(whole=self.layer.kind.is_prefetched, files=frozenset(named))
+
+    def missing(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Return a note about listed files that the layer does not have; nothing in other formats.
+
+        Args:
+            paths: Relative paths of its entries.
+        """
+        lacking = self.prefetch.files - {f"/{path}" for path in paths} if self.format is LayerFormat.ESTARGZ else ()
+        if not lacking:
+            return ()
+        where = f"the layer {self.layer.id} lacks {len(lacking)} of `prioritized_files`"
+        return (f"{where}, such as {min(lacking)}: record the reads again",)
 
     def write(
         self,
@@ -80,11 +95,12 @@ class LayerTask:
             self.ingredients.store,
             self.format,
             packing=packing,
-            prefetched=self.layer.kind in _PREFETCHED,
+            prefetch=self.prefetch,
             expected=self.expected,
             watcher=libraries.watch,
             deflate=self.ingredients.deflate,
         )
+        notes = (*notes, *self.missing(entry.path for entry in ordered))
         brings = {match["name"] for entry in ordered if (match := IS_LIBRARY.fullmatch(entry.path))}
         return LayerRecord(
             packed=packed,
@@ -109,8 +125,10 @@ def make_layer(task: LayerTask) -> LayerRecord:
 def _base(task: LayerTask) -> LayerRecord:
     content = task.ingredients.base
     own = task.ingredients
-    packed = write_tar(content.tar(), own.store, task.format, expected=task.expected, deflate=own.deflate)
-    return LayerRecord(packed=packed)
+    packed = write_tar(
+        content.tar(), own.store, task.format, prefetch=task.prefetch, expected=task.expected, deflate=own.deflate
+    )
+    return LayerRecord(packed=packed, notes=task.missing(member.path for member in content.members()))
 
 
 def _system(task: LayerTask) -> LayerRecord:
@@ -218,9 +236,9 @@ def _links(task: LayerTask) -> LayerRecord:
 
 def _bytecode(task: LayerTask) -> LayerRecord:
     own = task.ingredients
-    sources = {pin: tuple(brought(own.wheel(pin), own.prefix)) for pin in task.layer.compiled}
     kept = KeptBytecode(plan=task.plan, store=own.store)
-    with kept.compiled(sources, partial(_compiled, task)) as compiled:
+    pins = task.layer.compiled
+    with kept.compiled(pins, lambda pin: brought(own.wheel(pin), own.prefix), partial(_compiled, task)) as compiled:
         return task.write(compiled, Packing.COMPRESSED)
 
 

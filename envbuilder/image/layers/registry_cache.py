@@ -15,7 +15,7 @@ from envbuilder.image.layers.records import LayerRecord
 from envbuilder.oci.documents import EMPTY
 from envbuilder.oci.images import Descriptor, LayerFormat
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.failures import Stopped
+from envbuilder.oci.registry.failures import TransferStopped
 from envbuilder.oci.registry.parallel import Listener, Watch, in_parallel
 from envbuilder.oci.registry.pull import fetch_blob
 from envbuilder.oci.registry.push import Push
@@ -148,7 +148,7 @@ class RegistryLayerCache:
             return None
         try:
             return question()
-        except Stopped:
+        except TransferStopped:
             return None
         except EnvbuilderError as error:
             if not isinstance(error, _FAILURES):

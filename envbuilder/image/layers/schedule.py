@@ -148,8 +148,8 @@ class Fetching:
         draft.forget_missing(self.context.store)
 
     def order_base(self, draft: Draft) -> None:
-        """Start to fetch the layers of the base, if some are missing."""
-        if draft.base_is_missing(self.context.store) and draft.lock.base.digest not in self._futures:
+        """Start to fetch the base, if it is needed: a layer that waits for it must not keep others from being made."""
+        if draft.needs_base(self.context.store) and draft.lock.base.digest not in self._futures:
             self._futures[draft.lock.base.digest] = self._connections().submit(draft.ingredients.base.provide)
 
     def wait(self, files: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Sources of files with a mirror behind them, which is asked only after a source has failed."""
+"""Sources of files with a mirror as fallback, which is used only after a source has failed."""
 
 from __future__ import annotations
 

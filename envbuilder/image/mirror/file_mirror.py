@@ -1,4 +1,4 @@
-"""A repository of a registry that is asked for files by their sha256 after their sources have failed."""
+"""A repository of a registry that provides files by their sha256 after their sources have failed."""
 
 from __future__ import annotations
 

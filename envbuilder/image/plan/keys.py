@@ -37,6 +37,8 @@ def layer_key(plan: Plan, layer: Layer, layer_format: LayerFormat, *, image_inpu
     """
     inputs: dict[str, object] = {"version": VERSION, "format": layer_format.value, "kind": layer.kind.value}
     inputs |= _FORMATS.get(layer_format, {})
+    if layer_format is LayerFormat.ESTARGZ and (first := dict(plan.lock.prioritized_files).get(layer.id)):
+        inputs["prioritized"] = list(first)
     if layer.kind is LayerKind.IMAGE:
         inputs["holds"] = sorted(image_inputs)
     else:
@@ -149,7 +151,7 @@ def _compiler(lock: Lock) -> dict[str, object]:
 
 
 def _build_stage(plan: Plan) -> dict[str, object]:
-    """Return what own packages are built with: everything below them in the image, and the build stage on top."""
+    """Return the inputs of builds of own packages: everything below them in the image, and the build stage."""
     stage = _compiler(plan.lock.build_stage) | _os(plan.lock.build_stage)
     return {"tools": _files(plan.own_build_tools), "builder": stage, "environment": _files(plan.lock.below_own)}
 

@@ -144,7 +144,7 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
 
 
 def _heavy(lock: Lock, room: int) -> frozenset[PackagePin]:
-    """Return the largest distributions, as many as there is room for; TensorFlow is always one of them."""
+    """Return the largest distributions up to the limit of layers; TensorFlow is always one of them."""
     framework = lock.group(PackageGroup.FRAMEWORK)
     others = (pin for pin in lock.packages if pin.group.is_installed and pin.group is not PackageGroup.FRAMEWORK)
     large = sorted((pin for pin in others if pin.size >= HEAVY), key=lambda pin: (-pin.size, pin.name))
@@ -153,7 +153,7 @@ def _heavy(lock: Lock, room: int) -> frozenset[PackagePin]:
 
 
 def _layers_of(pin: PackagePin) -> int:
-    """Return how many layers a large distribution has of its own."""
+    """Return the number of layers that a large distribution has for itself."""
     return 2 if _compiled_alone(pin) else 1
 
 

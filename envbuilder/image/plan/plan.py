@@ -8,8 +8,7 @@ from enum import StrEnum
 from envbuilder.catalog.archives import ArchivePin
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.lock.container_settings import ContainerSettings
-from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, PackagePin
-from envbuilder.lock.spec_values import OwnFile
+from envbuilder.lock.lock import Lock, OsPackagePin, OwnFile, PackageGroup, PackagePin
 
 
 class LayerKind(StrEnum):
@@ -36,6 +35,14 @@ class LayerKind(StrEnum):
     OWN = "own"
     FILES = "files"
     IMAGE = "image"
+
+    @property
+    def is_prefetched(self) -> bool:
+        """True for layers of many small files of which a program reads most before it begins its work.
+
+        A request for each takes longer than all of them in few (docs/adr/0042-lazy-layers-cut-and-prefetched.md).
+        """
+        return self in {LayerKind.INTERPRETER, LayerKind.BYTECODE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.core.cache_directories import KEPT, KEPT_MARKER, remove
+from envbuilder.core.cache_directories import KEPT, KEPT_MARKER, bytes_of, remove
 from envbuilder.core.errors import UsageError
 from envbuilder.core.file_locks import hold_now, open_lock
-from envbuilder.core.json_fields import parsed, record, text
+from envbuilder.core.files import write_text
+from envbuilder.core.json_fields import number, parsed, record, text
 from envbuilder.oci.runtime.outputs import scratch
 
 _LOCK = ".lock"
@@ -25,12 +26,39 @@ class KeptChanges:
     Attributes:
         folder: Their directory.
         image: Reference of the image.
-        digest: Digest of its manifest.
+        digest: Digest of its manifest, or its id in the engine.
+        engine: Engine that has the changes, in an image of its own; empty if they are in the directory.
+        reference: Name of that image.
+        is_saved: Whether that image was made.
+        bytes: Its size above that of the image, when it was made.
     """
 
     folder: Path
     image: str
     digest: str
+    engine: str = ""
+    reference: str = ""
+    is_saved: bool = False
+    bytes: int = 0
+
+    @property
+    def used(self) -> int:
+        """Bytes of the changes."""
+        return self.bytes or bytes_of(self.folder)
+
+    def refuse_other(self, digest: str, engine: str) -> None:
+        """Raise UsageError unless the changes are of this image, in this engine."""
+        if (self.digest, self.engine) == (digest, engine):
+            return
+        where = f"in {self.engine}" if self.engine else "in the cache directory"
+        named = self.folder.parent.name == KEPT
+        raise UsageError(
+            f"{self.folder} has changes of another image, {self.image} ({self.digest})"
+            if self.engine == engine
+            else f"{self.folder} has changes of {self.image} {where}, which {engine or 'kernel namespaces'} cannot use",
+            hint=f"use another --keep, or remove them: "
+            f"{f'`envbuilder cache remove {self.folder.name}`' if named else f'`rm -r {self.folder}`'}",
+        )
 
 
 @contextmanager
@@ -51,11 +79,53 @@ def place_for_changes(work: Path, kept: Path | None, *, image: str, digest: str)
             folder.chmod(0o755)
             yield folder
         return
-    kept.mkdir(mode=0o755, parents=True, exist_ok=True)
-    _refuse_other_files(kept)
-    with _used_alone(kept):
-        _claim(kept, image, digest)
-        yield kept
+    is_new = not kept.exists()
+    with claimed(kept) as before:
+        changes = before or KeptChanges(folder=kept, image=image, digest=digest)
+        changes.refuse_other(digest, "")
+        recorded(changes)
+        try:
+            yield kept
+        except UsageError:
+            # The command was refused: nothing has changed.
+            if is_new:
+                remove(kept)
+            raise
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[KeptChanges | None]:
+    """Yield what is kept in a directory, for this process alone; None in a new one, which is removed if it stays empty.
+
+    Raises:
+        UsageError: The directory has other files; or another run uses it.
+    """
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    before = _read(folder)
+    if not before and any(path.name != _LOCK for path in folder.iterdir()):
+        raise UsageError(
+            f"{folder} has files that are not changes of an image", hint="specify an empty or a new directory"
+        )
+    with _used_alone(folder):
+        try:
+            yield _read(folder)
+        finally:
+            if folder.is_dir() and {path.name for path in folder.iterdir()} <= {_LOCK}:
+                remove(folder)
+
+
+def recorded(changes: KeptChanges) -> None:
+    """Write what is known about changes into their directory."""
+    document = {
+        name: getattr(changes, name) for name in ("image", "digest", "engine", "reference", "is_saved", "bytes")
+    }
+    write_text(changes.folder / KEPT_MARKER, f"{json.dumps(document)}\n")
+
+
+def without_changes(folder: Path) -> None:
+    """Forget a directory of whose name an engine has no changes, unless it has files for further runs."""
+    if {path.name for path in folder.iterdir()} <= {_LOCK, KEPT_MARKER}:
+        (folder / KEPT_MARKER).unlink(missing_ok=True)
 
 
 def kept_in(room: Path) -> tuple[KeptChanges, ...]:
@@ -64,18 +134,25 @@ def kept_in(room: Path) -> tuple[KeptChanges, ...]:
     return tuple(changes for folder in found if (changes := _read(folder)))
 
 
-def remove_kept(room: Path, name: str) -> int:
+def remove_kept(room: Path, name: str, forget: Callable[[KeptChanges], None]) -> int:
     """Remove changes that are kept under a name; return the bytes freed.
+
+    Args:
+        room: Directory of all of them.
+        name: Name.
+        forget: Removes those of an engine from it.
 
     Raises:
         UsageError: There are none of this name, or a run uses them.
     """
-    found = {changes.folder.name: changes.folder for changes in kept_in(room)}
+    found = {changes.folder.name: changes for changes in kept_in(room)}
     if name not in found:
         names = ", ".join(found) or "none"
         raise UsageError(f"no changes are kept as {name}; kept: {names}", hint="envbuilder cache list")
-    with _used_alone(found[name]):
-        return remove(found[name])
+    with _used_alone(found[name].folder):
+        if found[name].engine:
+            forget(found[name])
+        return found[name].bytes + remove(found[name].folder)
 
 
 @contextmanager
@@ -89,31 +166,17 @@ def _used_alone(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _refuse_other_files(folder: Path) -> None:
-    if not _read(folder) and any(path.name != _LOCK for path in folder.iterdir()):
-        raise UsageError(
-            f"{folder} has files that are not changes of an image", hint="specify an empty or a new directory"
-        )
-
-
-def _claim(folder: Path, image: str, digest: str) -> None:
-    """Record the image of changes; refuse those of another image, whose files may be different."""
-    before = _read(folder)
-    if before is None:
-        document = {"image": image, "digest": digest}
-        (folder / KEPT_MARKER).write_text(f"{json.dumps(document)}\n", encoding="utf-8")
-    elif before.digest != digest:
-        named = folder.parent.name == KEPT
-        raise UsageError(
-            f"{folder} has changes of another image, {before.image} ({before.digest})",
-            hint=f"use another --keep, or remove them: "
-            f"{f'`envbuilder cache remove {folder.name}`' if named else f'`rm -r {folder}`'}",
-        )
-
-
 def _read(folder: Path) -> KeptChanges | None:
     try:
         document = record(parsed((folder / KEPT_MARKER).read_bytes()))
     except OSError:
         return None
-    return KeptChanges(folder=folder, image=text(document, "image"), digest=text(document, "digest"))
+    return KeptChanges(
+        folder=folder,
+        image=text(document, "image"),
+        digest=text(document, "digest"),
+        engine=text(document, "engine"),
+        reference=text(document, "reference"),
+        is_saved=document.get("is_saved") is True,
+        bytes=number(document, "bytes"),
+    )

@@ -24,7 +24,7 @@ from envbuilder.oci.runtime.host_devices import SEARCH
 from envbuilder.oci.runtime.outputs import discard, read_inside
 from envbuilder.oci.runtime.root_mounts import resolved
 from envbuilder.oci.runtime.sandbox import Sandbox, Task
-from envbuilder.oci.runtime.selection import Chosen
+from envbuilder.oci.runtime.selection import ChosenSandbox
 from envbuilder.oci.store import Store
 
 Lookup: TypeAlias = Callable[[str], AssembledImage | None]
@@ -41,7 +41,7 @@ class Following:
         kept: Returns the directory of changes that are kept under a name.
     """
 
-    chosen: Callable[[Path], Chosen]
+    chosen: Callable[[Path], ChosenSandbox]
     work: Path
     kept: Callable[[], Path]
 
@@ -105,20 +105,25 @@ class ImageRunner:
             ToolMissing: No sandbox is available.
             ToolFailed: It cannot be run.
         """
-        found = self._found(request)
+        found = self.found(request)
         with self._in_use(found) as tree:
             task = task_of(request, settings_of(found.config.content), tree)
             return self.sandbox().run(self._with_gpus(task, request))
 
-    def follow(self, request: RunRequest, console: Console) -> int:
+    def follow(self, request: RunRequest, console: Console, opened: Callable[[str], None] | None = None) -> int:
         """Run a command in an image to its end with these standard streams; errors as in `run`.
 
         If the request is writable, and nothing here can change images, only the home directory is writable.
 
+        Args:
+            request: The command.
+            console: The streams.
+            opened: Receives the paths of the files of the image that the command opens, as in `Task.opened`.
+
         Raises:
-            UsageError: Changes are to be kept that cannot be kept there.
+            UsageError: Changes are to be kept that cannot be kept there; or opened files are not reported here.
         """
-        found = self._found(request)
+        found = self.found(request)
         with ExitStack() as stack:
             changes = stack.enter_context(self._place(request, found))
             chosen = self.following.chosen(changes)
@@ -126,6 +131,11 @@ class ImageRunner:
                 raise UsageError(
                     f"changes of the image cannot be kept in {changes}: {chosen.read_only}",
                     hint="use a directory of another file system: --keep DIR/, or ENVBUILDER_CACHE",
+                )
+            if chosen.read_only and opened:
+                raise UsageError(
+                    f"opened files of the image cannot be watched: {chosen.read_only}",
+                    hint="use a directory of another file system: ENVBUILDER_CACHE",
                 )
             if chosen.read_only:
                 self.progress(f"the image is read-only, except for the home directory: {chosen.read_only}")
@@ -139,6 +149,7 @@ class ImageRunner:
                     given=console.given,
                     terminal=console.terminal,
                     signals=True,
+                    opened=opened,
                 )
             ).status
 
@@ -164,7 +175,12 @@ class ImageRunner:
             self.following.work, kept, image=request.image, digest=image.manifest.descriptor.digest
         )
 
-    def _found(self, request: RunRequest) -> AssembledImage:
+    def found(self, request: RunRequest) -> AssembledImage:
+        """Return the image of a request.
+
+        Raises:
+            EngineError: There is no such image.
+        """
         found = self.lookup(request.image)
         if found is None:
             raise EngineError(f"image not found: {request.image}", hint="build it with `envbuilder build ENV`")
@@ -233,7 +249,7 @@ def task_of(request: RunRequest, settings: Settings, tree: Path) -> Task:
     )
 
 
-def followed(request: RunRequest, settings: Settings, tree: Path, changes: Path, chosen: Chosen) -> Task:
+def followed(request: RunRequest, settings: Settings, tree: Path, changes: Path, chosen: ChosenSandbox) -> Task:
     """Return the task of a request that is followed: its user has a name and a writable home directory.
 
     Args:

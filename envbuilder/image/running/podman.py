@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from envbuilder.core.errors import EngineError, UsageError
 from envbuilder.core.json_fields import parsed, record, records, text, texts
 from envbuilder.image.builds import EngineInfo, ImageInfo
-from envbuilder.image.running.node_runtimes import SQUASHES, Program, is_in_registry, refuse_keep, source_of, written
+from envbuilder.image.running.kept_images import KeptImages
+from envbuilder.image.running.node_runtimes import SQUASHES, Program, is_in_registry, source_of, written
+from envbuilder.image.running.podman_keeping import OWN_VARIABLES, PodmanKeeping, last_line
 from envbuilder.oci.runtime.cdi import FOLDERS, GPU, has_gpus
 from envbuilder.oci.runtime.command import Console, RunRequest, RunResult, bracketed
 
@@ -21,6 +23,8 @@ ALL_GPUS = f"{GPU}=all"
 _FAILED = 125
 """Exit status for errors of podman itself: https://docs.podman.io/en/latest/markdown/podman-run.1.html#exit-status"""
 _SECONDS_TO_REMOVE = 30.0
+_MOST_LAYERS = 480
+"""Its storage allows 500. Source: https://github.com/containers/storage, drivers/overlay/overlay.go (maxDepth)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +36,12 @@ class PodmanRunner:
         work: For files of a run.
         root: Root directory of this host.
         ids: Id of each image that was found.
+        kept: Returns the directory for records of kept changes.
     """
 
     program: Program
     work: Path
+    kept: Callable[[], Path]
     root: Path = Path("/")
     ids: dict[str, str] = field(default_factory=dict)
 
@@ -83,48 +89,84 @@ class PodmanRunner:
         """
         result = self._run(request)
         if result.status == _FAILED:
-            raise EngineError(f"podman cannot run {request.image}: {_last_line(result)}")
+            raise EngineError(f"podman cannot run {request.image}: {last_line(result)}")
         return result
 
     def follow(self, request: RunRequest, console: Console) -> int:
-        """Run a command in an image to its end with these standard streams; errors as in `run`."""
-        return self._run(replace(request, timeout=math.inf), console).status
+        """Run a command in an image to its end with these standard streams; errors as in `run`.
+
+        Raises:
+            UsageError: Its changes cannot be kept as requested.
+        """
+        endless = replace(request, timeout=math.inf)
+        if not request.keep:
+            return self._run(endless, console).status
+
+        def start(asked: RunRequest, name: str, folder: Path) -> int:
+            with self._files() as files:
+                return self._call_run(asked, console, name, files, folder).status
+
+        self._check(request)
+        self._known(request)
+        kept = KeptImages(engine="podman", most_layers=_MOST_LAYERS, room=self.kept)
+        return kept.follow(PodmanKeeping(call=self._call, ids=dict(self.ids)), endless, start)
+
+    def forget(self, container: str, image: str) -> None:
+        """Remove a container and an image, as far as they exist: those of kept changes."""
+        PodmanKeeping(call=self._call, ids={}).forget(container, image)
 
     def _run(self, request: RunRequest, console: Console | None = None) -> RunResult:
-        refuse_keep(request, "podman")
+        self._check(request)
+        self._known(request)
+        name = f"envbuilder-{uuid.uuid4().hex}"
+        with self._files() as folder:
+            return self._call_run(request, console, name, folder, None)
+
+    def _check(self, request: RunRequest) -> None:
         if (request.gpus or request.devices) and not self.info().gpus:
             raise UsageError(
                 f"no GPUs for podman: no file in /{FOLDERS[0]} or /{FOLDERS[1]} describes {GPU}",
                 hint="nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml; without GPUs: --no-gpus, or --tier cpu",
             )
+
+    def _known(self, request: RunRequest) -> str:
+        """Return the id of the image of a request."""
         if request.image not in self.ids and self.image(request.image) is None:
             raise EngineError(f"podman has no image {request.image}", hint="envbuilder build ENV -o DIR, then run DIR")
-        name = f"envbuilder-{uuid.uuid4().hex}"
-        remove = partial(self._call, "rm", "--force", name, timeout=_SECONDS_TO_REMOVE)
+        return self.ids[request.image]
+
+    @contextmanager
+    def _files(self) -> Iterator[Path]:
         self.work.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=self.work, prefix="podman-") as folder:
             Path(folder).chmod(0o755)
-            mounts = (*request.mounts, *written(request.files, Path(folder)))
-            volumes = (*_volumes(mounts, ":ro"), *_volumes(request.shared, ""))
-            given = (*_options(request), *_streams(console), *volumes, *_home(request, Path(folder)))
-            options = ("--rm", "--name", name, "--pull", "never", "--entrypoint", "", *given)
-            arguments = ("run", *options, self.ids[request.image], *request.command)
-            return self.program.call(
-                arguments, timeout=request.timeout, console=console, kill=lambda: _ignore(remove())
-            )
+            yield Path(folder)
+
+    def _call_run(
+        self, request: RunRequest, console: Console | None, name: str, folder: Path, kept: Path | None
+    ) -> RunResult:
+        """Call `podman run`; the container is removed afterwards, unless there is a directory for what is kept."""
+        mounts = (*request.mounts, *written(request.files, folder))
+        volumes = (*_volumes(mounts, ":ro"), *_volumes(request.shared, ""))
+        given = (*_options(request), *_streams(console), *volumes, *_home(request, (kept or folder) / "home"))
+        remove = () if kept else ("--rm",)
+        options = (*remove, "--name", name, "--pull", "never", "--entrypoint", "", *given)
+
+        def end() -> None:
+            """A container that has ended cannot be killed, and may be removed already: the result is ignored."""
+            self._call(*(("kill",) if kept else ("rm", "--force")), name, timeout=_SECONDS_TO_REMOVE)
+
+        arguments = ("run", *options, self.ids.get(request.image, request.image), *request.command)
+        return self.program.call(arguments, timeout=request.timeout, console=console, kill=end)
 
     def _pulled(self, source: str, reference: str) -> str:
         pulled = self._call("pull", "--quiet", source)
         if pulled.status:
-            raise EngineError(f"podman cannot read {reference}: {_last_line(pulled)}")
+            raise EngineError(f"podman cannot read {reference}: {last_line(pulled)}")
         return pulled.stdout.decode().strip()
 
     def _call(self, *arguments: str, timeout: float = math.inf) -> RunResult:
         return self.program.call(arguments, timeout=timeout)
-
-
-def _ignore(_result: RunResult) -> None:
-    """Ignore the result: a container that has ended is removed already."""
 
 
 def _options(request: RunRequest) -> Iterator[str]:
@@ -140,8 +182,15 @@ def _options(request: RunRequest) -> Iterator[str]:
         yield from ("--publish", f"{bracketed(port.address)}:{port.host}:{port.container}")
     if request.folder:
         yield from ("--workdir", request.folder)
+    yield from _environment(request)
+
+
+def _environment(request: RunRequest) -> Iterator[str]:
     for name, value in request.env:
         yield from ("--env", f"{name}={value}")
+    for name in request.unset:
+        if name not in OWN_VARIABLES:
+            yield from ("--unsetenv", name)
 
 
 def _user(request: RunRequest) -> Iterator[str]:
@@ -156,15 +205,15 @@ def _user(request: RunRequest) -> Iterator[str]:
         yield from ("--user", request.user)
 
 
-def _home(request: RunRequest, folder: Path) -> Iterator[str]:
+def _home(request: RunRequest, place: Path) -> Iterator[str]:
     """Yield the options for the home directory of a user whom the image does not know.
 
     podman would use the working directory, which is that of a mount.
     """
     caller = request.caller
     if caller and caller.uid and "HOME" not in dict(request.env):
-        place, home = folder / "home", f"/home/{caller.name or caller.uid}"
-        place.mkdir()
+        home = f"/home/{caller.name or caller.uid}"
+        place.mkdir(exist_ok=True)
         yield from ("--env", f"HOME={home}", "--volume", f"{place}:{home}")
 
 
@@ -178,7 +227,3 @@ def _streams(console: Console | None) -> Iterator[str]:
 def _volumes(mounts: tuple[tuple[str, str], ...], mode: str) -> Iterator[str]:
     for source, target in mounts:
         yield from ("--volume", f"{source}:{target}{mode}")
-
-
-def _last_line(result: RunResult) -> str:
-    return (result.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]

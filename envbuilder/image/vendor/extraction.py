@@ -11,16 +11,16 @@ from envbuilder.catalog.archives import ArchivePin
 from envbuilder.core import units
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.vendor.contents import Content, members
+from envbuilder.image.vendor.archive_members import Content, members
 from envbuilder.image.vendor.records import TakenFile
-from envbuilder.image.vendor.survey import Survey, survey
+from envbuilder.image.vendor.survey import ArchiveSurvey, survey
 from envbuilder.oci.store import Store
 
 _LARGEST_TEXT = 4 << 20
 """Bytes of the text of a license; that of CUDA 12 has 60,000."""
 
 NEVER_UPDATED = (
-    "nothing was used of it; a pin is never updated automatically: compare the file with its publisher's, and report it"
+    "the file was not used;  pins are never updated automatically: compare the file with its publisher's, and report it"
 )
 
 
@@ -71,7 +71,7 @@ def require_pinned(pin: ArchivePin, taken: Mapping[str, TakenFile]) -> None:
             )
 
 
-def _files(pin: ArchivePin, seen: Survey) -> dict[str, str]:
+def _files(pin: ArchivePin, seen: ArchiveSurvey) -> dict[str, str]:
     """Return the path of each wanted file in the archive, by the path that the pin names."""
     files = {library.path: seen.file(library.path) for library in pin.libraries}
     if pin.eula:
@@ -79,7 +79,7 @@ def _files(pin: ArchivePin, seen: Survey) -> dict[str, str]:
     return files
 
 
-def _license(path: str, seen: Survey) -> str:
+def _license(path: str, seen: ArchiveSurvey) -> str:
     """Return the text of the license: the pinned path, or the first file of that name, for it moved between releases.
 
     Raises:

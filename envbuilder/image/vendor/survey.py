@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from envbuilder.core.archives.member_names import BadArchive
-from envbuilder.image.vendor.contents import Member
+from envbuilder.image.vendor.archive_members import ArchiveEntry
 
 _MOST_LINKS = 40
 """Maximum number of symbolic links that Linux follows in a path (path_resolution(7))."""
@@ -16,7 +16,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class ArchiveSurvey:
     """The paths of an archive.
 
     Attributes:
@@ -75,9 +75,9 @@ class Survey:
         return "/".join(done)
 
 
-def survey(found: Iterable[Member]) -> Survey:
+def survey(found: Iterable[ArchiveEntry]) -> ArchiveSurvey:
     """Return the paths of an archive; of two members with one path, the later counts, as for tar."""
-    seen = Survey()
+    seen = ArchiveSurvey()
     for number, member in enumerate(found):
         for known in (seen.sizes, seen.links, seen.same):
             known.pop(member.path, None)

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from envbuilder.core.errors import NotOnIndex, SourceUnreachable, ToolFailed
+from envbuilder.core.json_fields import number, record, records, text
 from envbuilder.core.uv import Uv, index_is_silent, read_pylock, unknown_form
 from envbuilder.lock.closures import Chosen, Closure
 from envbuilder.lock.index.index import IndexFile, Listed
@@ -109,24 +110,14 @@ class UvIndex:
 
 
 def _files(pylock: dict[str, object]) -> Iterator[IndexFile]:
-    for package in _tables(pylock.get("packages")):
-        for entry in (*_tables(package.get("wheels")), *_tables([package.get("sdist")])):
-            digest = _digest(entry.get("hashes"))
-            if digest and entry.get("url"):
-                name = unquote(str(entry.get("name") or _last_part(str(entry["url"]))))
+    for package in records(pylock, "packages"):
+        for entry in (*records(package, "wheels"), record(package, "sdist")):
+            digest, url = text(entry, "hashes", "sha256"), text(entry, "url")
+            if digest and url:
+                name = unquote(text(entry, "name") or _last_part(url))
                 if "/" in name or "\0" in name or name.startswith("."):
                     raise unknown_form()
-                size = entry.get("size")
-                length = size if isinstance(size, int) and size > 0 else 0
-                yield IndexFile(file=name, sha256=digest, url=str(entry["url"]), size=length)
-
-
-def _tables(value: object) -> list[dict[str, object]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def _digest(hashes: object) -> str:
-    return str(hashes.get("sha256") or "") if isinstance(hashes, dict) else ""
+                yield IndexFile(file=name, sha256=digest, url=url, size=max(number(entry, "size"), 0))
 
 
 def _last_part(url: str) -> str:

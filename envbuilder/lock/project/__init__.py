@@ -1,1 +1,1 @@
-"""What the files of a project say about the environment that it needs; nothing of the project is executed."""
+"""Clues in the files of a project about the environment that it needs; nothing of the project is executed."""

@@ -15,7 +15,7 @@ _LONGEST_QUOTE = 100
 
 
 class ClueKind(StrEnum):
-    """ClueKind of a statement.
+    """The kind of a statement.
 
     `device` is `gpu` or `cpu`. `api` is a public name of TensorFlow that the code uses, such as `tf.contrib.layers`.
     `command` and `entrypoint` are words, quoted as for a shell; so is `copy`: path in the project, path in the image.
@@ -39,7 +39,7 @@ class ClueKind(StrEnum):
 
 
 class Confidence(IntEnum):
-    """How sure a conclusion from a line is; a higher one takes precedence.
+    """The confidence of a conclusion from a line; a higher one takes precedence.
 
     A requirements file or a package's metadata states versions. A Dockerfile or a classifier implies them. Code and
     installation notes allow a guess.
@@ -110,7 +110,7 @@ Reading: TypeAlias = Clue | UnusedLine
 
 
 def requirement_clues(text: str, line: SourceLine, confidence: Confidence) -> tuple[Reading, ...]:
-    """Return what a requirement says, by PEP 508.
+    """Return the clues in a requirement (PEP 508).
 
     Args:
         text: The requirement.

@@ -1,4 +1,4 @@
-"""What the clues of a project say together."""
+"""Conclusions from all clues of a project."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Conclusions:
 
 
 def _problem_of_container(clue: Clue) -> str:
-    """Return why a command or a working directory cannot be that of an image; empty if it can."""
+    """Return the reason why a command or a working directory cannot be that of an image; empty if it can."""
     if clue.kind is ClueKind.WORKDIR:
         try:
             working_directory(clue.value)
@@ -115,7 +115,7 @@ _SOFTWARE = (ClueKind.TENSORFLOW, ClueKind.KERAS, ClueKind.PYTHON, ClueKind.CUDA
 
 
 def conclude(reading: ProjectReading, api: ApiMap) -> Conclusions:
-    """Return what the clues say together: for each subject the surest clue, and of these the one nearest to the top.
+    """Combine the clues: for each subject use the one of highest confidence, and of these the nearest to the top.
 
     Args:
         reading: The clues.
@@ -277,7 +277,7 @@ def _os_packages(clues: Iterable[Clue], unused: list[UnusedLine]) -> Iterator[Cl
 
 
 def _problem_of_os_package(name: str) -> str:
-    """Return why an OS package is not taken over; empty if it is."""
+    """Return the reason why an OS package is not taken over; empty if it is."""
     if name in _TOOLS or name.startswith("python"):
         return "installs other software, or is part of the environment"
     try:

@@ -77,7 +77,7 @@ def own_build_request(shared: Resolution, spec: Spec, installed: Iterable[Chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
+class ResolvedDistributions:
     """The distributions of an image, as they were resolved in turn.
 
     Attributes:
@@ -95,7 +95,7 @@ class Resolved:
     own_build: Iterable[Chosen] = ()
 
 
-def layered(row: Environment, choice: BaseChoice, resolved: Resolved) -> tuple[PackagePin, ...]:
+def layered(row: Environment, choice: BaseChoice, resolved: ResolvedDistributions) -> tuple[PackagePin, ...]:
     """Assign every distribution to a layer.
 
     A distribution that the own packages added or moved to another version belongs to the own layer. If nothing was

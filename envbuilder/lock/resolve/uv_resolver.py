@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,12 +14,14 @@ from envbuilder.core.errors import ResolutionFailed, SourceUnreachable, ToolMiss
 from envbuilder.core.names import distribution_file
 from envbuilder.core.references import normalized
 from envbuilder.core.uv import Uv, index_is_silent, read_pylock, unknown_form
+from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.core.versions import Release
+from envbuilder.core.work_directories import work_directory
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.resolve.placeholder_wheels import write_stand_in
 from envbuilder.lock.resolve.resolver import Resolution
 from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
-from envbuilder.lock.resolve.wheel_files import Candidate, best
+from envbuilder.lock.resolve.wheel_files import IndexCandidate, best
 from envbuilder.oci.runtime.interpreter_guard import Guard
 
 BUILD_TOOLS = ("setuptools", "wheel")
@@ -42,19 +43,20 @@ class UvResolver:
         uv: The program and its settings.
         guard: Returns the sandbox of build scripts; None to run them without one. Called only for source distributions,
             since uv executes no code of wheels.
+        seconds: Time for one resolution.
     """
 
     uv: Uv
     guard: Callable[[], Guard | None]
+    seconds: float = TIME_LIMIT
 
     def resolve(self, wanted: Resolution) -> tuple[Chosen, ...]:
         """See `Resolver.resolve`."""
-        with tempfile.TemporaryDirectory(prefix="envbuilder-resolve-") as name:
-            folder = Path(name)
+        with work_directory("resolve") as folder:
             self._write_inputs(folder, wanted)
             output = folder / "pylock.toml"
             with self._guarded(folder, wanted) as (uv, before, more):
-                failure = uv.run([*self._command(folder, output, wanted), *more], before=before)
+                failure = uv.run([*self._command(folder, output, wanted), *more], timeout=self.seconds, before=before)
             if failure is not None:
                 raise _failure(failure, wanted)
             return _chosen(read_pylock(output.read_text(encoding="utf-8")), wanted)
@@ -126,7 +128,7 @@ def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreac
             hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index under `sources:`",
         )
     told = _MARKERS.sub("", told)
-    problem = f"the packages do not go together for Python {wanted.python} as of {wanted.cutoff}"
+    problem = f"the packages conflict for Python {wanted.python} as of {wanted.cutoff}"
     version = _provided_in(told, wanted)
     if version:
         return ResolutionFailed(
@@ -174,12 +176,12 @@ def _pick(package: dict[str, object], wanted: Resolution) -> Chosen:
         raise ResolutionFailed(f"{name} {version} cannot be locked: {error}", hint="use another index") from error
 
 
-def _candidate(entry: dict[str, object]) -> Candidate:
+def _candidate(entry: dict[str, object]) -> IndexCandidate:
     hashes = entry.get("hashes")
     if not isinstance(hashes, dict) or "sha256" not in hashes:
         raise ResolutionFailed(f"the index lists no sha256 for {entry.get('url', 'a file')}", hint="use another index")
     file = str(entry.get("name") or urlsplit(str(entry["url"])).path.rsplit("/", 1)[-1])
-    return Candidate(file=unquote(file), sha256=str(hashes["sha256"]))
+    return IndexCandidate(file=unquote(file), sha256=str(hashes["sha256"]))
 
 
 def _list(value: object) -> list[dict[str, object]]:

@@ -16,7 +16,7 @@ _LEGACY_PLATFORMS = {17: "manylinux2014_x86_64", 12: "manylinux2010_x86_64", 5: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class IndexCandidate:
     """A file on the index.
 
     Attributes:
@@ -28,7 +28,7 @@ class Candidate:
     sha256: str
 
 
-def best(candidates: Iterable[Candidate], python: Release, glibc: Release) -> Candidate | None:
+def best(candidates: Iterable[IndexCandidate], python: Release, glibc: Release) -> IndexCandidate | None:
     """Return the wheel that an installer would choose on x86-64 Linux; None if none is suitable.
 
     Wheels are compared by their best tag, then build number, then name, so the result does not depend on their order.

@@ -168,7 +168,7 @@ def _place(root: _Node, item: LayerMember, source: tuple[int, int], subject: str
     if item.link_to:
         first = _find(root, item.link_to)
         if first is None or first.children is not None:
-            raise VerificationFailed(f"{subject} holds a link {member.path!r} to {item.link_to!r}, which is no file")
+            raise VerificationFailed(f"{subject} holds a link {member.path!r} to {item.link_to!r}, which is not a file")
         member, source = replace(first.member, path=member.path), first.source
     if member.path == ".":
         if member.kind is not Kind.FOLDER:

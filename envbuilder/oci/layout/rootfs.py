@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypedDict
 
-from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.archives.confined_writer import ConfinedWriter
 from envbuilder.core.errors import UsageError
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.merge import LayerFile, Tree, merged, read
@@ -69,7 +69,7 @@ def remove_tree(folder: Path) -> None:
 
 
 def _write(tree: Tree, root: Path, *, as_root: bool) -> None:
-    with Below(root) as below:
+    with ConfinedWriter(root) as below:
         for member in tree.folders:
             below.folder(member.path, 0o700)
         for member in tree.others:
@@ -86,7 +86,7 @@ def _write(tree: Tree, root: Path, *, as_root: bool) -> None:
 
 
 def _write_layer(root: Path, layer: LayerFile, wanted: Mapping[int, tuple[Member, ...]], *, as_root: bool) -> None:
-    with Below(root) as below:
+    with ConfinedWriter(root) as below:
         for tar, (first, *others) in read(layer, wanted):
             with below.file(first.path, **_description(first, as_root=as_root)) as stream:
                 stream.writelines(tar.content())

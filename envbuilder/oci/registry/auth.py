@@ -166,7 +166,9 @@ class Authorizer:
         told = parsed(content)
         token = text(told, "token") or text(told, "access_token")
         if not _VISIBLE.fullmatch(token):
-            raise SourceUnreachable(f"{answer.subject}: it gave no token", hint="ask the registry's operator")
+            raise SourceUnreachable(
+                f"{answer.subject}: the response contains no token", hint="ask the registry's operator"
+            )
         self._tokens.append(token)
         return _Ticket(header=f"Bearer {token}", ends=self._pacing.clock() + _life(told))
 

@@ -43,7 +43,7 @@ class SessionLost(Interrupted):
     """The registry has lost the partial upload; only a new upload can succeed."""
 
 
-class Stopped(EnvbuilderError):
+class TransferStopped(EnvbuilderError):
     """This transfer was cancelled because another one failed; never reported to a user."""
 
 

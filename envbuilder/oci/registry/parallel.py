@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TypeAlias, TypeVar
 
-from envbuilder.oci.registry.failures import Stopped
+from envbuilder.oci.registry.failures import TransferStopped
 from envbuilder.oci.transfers import Transfer
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Watch:
             Stopped: Another transfer has failed.
         """
         if self._stopped.is_set():
-            raise Stopped("another transfer has failed")
+            raise TransferStopped("another transfer has failed")
         with self._lock:
             self._listener(Transfer(item=item, current=current, total=total))
 
@@ -82,5 +82,5 @@ def in_parallel(work: Callable[[T], R], items: Sequence[T], *, connections: int,
 def _raise_first(futures: Sequence[Future[R]]) -> None:
     failures = [future.exception() for future in futures if not future.cancelled()]
     for failure in failures:
-        if failure is not None and not isinstance(failure, Stopped):
+        if failure is not None and not isinstance(failure, TransferStopped):
             raise failure

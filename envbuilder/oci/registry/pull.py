@@ -159,7 +159,7 @@ def _image(repository: Repository, reference: ImageRef, manifest: Document) -> R
     content = parsed(manifest.content)
     if not record(content, "config"):
         raise SourceUnreachable(
-            f"{subject} is no image manifest (its media type is {manifest.descriptor.media_type or 'not given'})",
+            f"{subject} is not an image manifest (its media type is {manifest.descriptor.media_type or 'not given'})",
             hint="images in the format of Docker before 1.10 must be pushed again",
         )
     config = _descriptor(record(content, "config"), subject)
@@ -213,7 +213,7 @@ def _read_on(repository: Repository, blob: Descriptor, receiver: Receiver, watch
             receiver.write(chunk)
             watch.tell(blob.digest, receiver.size, blob.size)
     if receiver.size < blob.size:
-        raise Interrupted(f"{request.subject}: the registry gave only a part of it")
+        raise Interrupted(f"{request.subject}: the registry returned only a part of it")
 
 
 def _within(answer: Answer, room: int, receiver: Receiver) -> Iterator[bytes]:

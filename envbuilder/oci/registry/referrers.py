@@ -43,7 +43,7 @@ def list_by_tag(repository: Repository, subject: str, manifests: Sequence[Docume
     index = record(parsed(found.content)) if found else {}
     if found and not isinstance(index.get("manifests"), list):
         raise SourceUnreachable(
-            f"{repository.place}: the tag {tag} is no index, so what refers to the image cannot be listed",
+            f"{repository.place}: the tag {tag} is not an index, so the referrers of the image cannot be listed",
             hint="remove that tag from the registry, then push again",
         )
     listed = list(records(index, "manifests"))

@@ -132,7 +132,9 @@ class Answer:
         try:
             return whole(self, limit)
         except TooLong as error:
-            raise SourceUnreachable(f"{self.subject}: {error}", hint="this is no registry, or no image") from error
+            raise SourceUnreachable(
+                f"{self.subject}: {error}", hint="this is not a registry, or the image does not exist"
+            ) from error
 
     def start(self, length: int) -> bytes:
         """Return the first bytes of the body."""
@@ -212,7 +214,9 @@ class Transport:
             raise Interrupted(words, asked=asked, hint="try again later")
         granted = self._client.granted(answer.url, asked)
         if not granted:
-            words += f", and {urlsplit(answer.url).netloc} has made us wait for {MOST_WAITED:.0f} seconds already"
+            words += (
+                f", and {urlsplit(answer.url).netloc} still asks to wait after {MOST_WAITED:.0f} seconds of waiting"
+            )
             raise SourceUnreachable(words, hint=_LATER_HINT)
         raise Interrupted(words, asked=granted, hint="try again later")
 
@@ -229,7 +233,7 @@ def _require_safe(request: Request, url: str) -> None:
     if parts.scheme == "http" and request.local and is_loopback(parts.netloc):
         return
     raise SourceUnreachable(
-        f"{request.subject}: the registry sends us to an address without https",
+        f"{request.subject}: the registry redirects to an address without https",
         hint="a proxy before the registry has to tell it the outer scheme (X-Forwarded-Proto); ask its operator",
     )
 
@@ -237,7 +241,7 @@ def _require_safe(request: Request, url: str) -> None:
 def unusable(subject: str) -> SourceUnreachable:
     """Return the error for an invalid address."""
     return SourceUnreachable(
-        f"{subject}: the registry sends us to an address that cannot be used", hint="ask the registry's operator"
+        f"{subject}: the registry redirects to an invalid address", hint="ask the registry's operator"
     )
 
 

@@ -35,7 +35,7 @@ _SESSION_GONE = (404, 416)
 
 
 @dataclass(slots=True, kw_only=True)
-class Session:
+class UploadSession:
     """An upload session of a registry.
 
     Attributes:
@@ -121,11 +121,11 @@ class Upload:
     def _subject(self) -> str:
         return f"upload of blob {self.blob.digest}"
 
-    def _of_earlier_run(self) -> Session | None:
+    def _of_earlier_run(self) -> UploadSession | None:
         """Return the session that an earlier run has recorded, if the registry still has it."""
         if self.record is None or not self.record.location:
             return None
-        recorded = Session(location=self.record.location, position=0, smallest=0)
+        recorded = UploadSession(location=self.record.location, position=0, smallest=0)
         self.record.forget()
         try:
             session = self._taken_up(recorded, self.blob.size)
@@ -138,7 +138,7 @@ class Upload:
             self.record.keep(session.location)
         return session
 
-    def _begin(self) -> Session:
+    def _begin(self) -> UploadSession:
         request = self.repository.request("POST", _UPLOADS, self._subject)
         with self.repository.once(request, (202,)) as answer:
             session = _session(answer, 0)
@@ -146,7 +146,7 @@ class Upload:
             self.record.keep(session.location)
         return session
 
-    def _fill(self, session: Session) -> None:
+    def _fill(self, session: UploadSession) -> None:
         while session.position < self.blob.size:
             self._send_piece(session)
         if f"sha256:{self._hash.hexdigest()}" != self.blob.digest:
@@ -164,7 +164,7 @@ class Upload:
             if answer.status in self._gone:
                 raise self._lost()
 
-    def _send_piece(self, session: Session) -> None:
+    def _send_piece(self, session: UploadSession) -> None:
         start = session.position
         end = min(start + max(self.piece, session.smallest), self.blob.size)
         headers = {
@@ -179,7 +179,7 @@ class Upload:
             if answer.status in self._gone:
                 raise self._lost()
             if _position(answer) not in {None, end}:
-                raise Interrupted(f"{answer.subject}: the registry took only a part of it")
+                raise Interrupted(f"{answer.subject}: the registry accepted only a part of it")
             session.location = answer.location or session.location
             session.position = end
         if self.record:
@@ -205,7 +205,7 @@ class Upload:
         self._hash.update(fresh)
         self._hashed += len(fresh)
 
-    def _taken_up(self, session: Session | None, most: int) -> Session | None:
+    def _taken_up(self, session: UploadSession | None, most: int) -> UploadSession | None:
         """Return the session with the registry's position; None if it is lost, or has more bytes than it can have."""
         if session is None:
             return None
@@ -243,11 +243,11 @@ def commit_seconds(size: int) -> float:
     return min(SECONDS + size / _COMMIT_RATE, _COMMIT_MOST)
 
 
-def _session(answer: Answer, position: int) -> Session:
+def _session(answer: Answer, position: int) -> UploadSession:
     if not answer.location:
         raise SourceUnreachable(f"{answer.subject}: the registry does not say where to", hint="ask its operator")
     smallest = decimal(answer.headers.get("OCI-Chunk-Min-Length"), _LARGEST_PIECE)
-    return Session(location=answer.location, position=position, smallest=smallest)
+    return UploadSession(location=answer.location, position=position, smallest=smallest)
 
 
 def _position(answer: Answer) -> int | None:
@@ -256,7 +256,7 @@ def _position(answer: Answer) -> int | None:
     return int(found[1]) + 1 if found else None
 
 
-def _cancel(repository: Repository, session: Session) -> None:
+def _cancel(repository: Repository, session: UploadSession) -> None:
     """Cancel the session; a registry discards it eventually anyway."""
     request = repository.request("DELETE", session.location, "an upload that is given up")
     try:

@@ -12,7 +12,7 @@ from envbuilder.oci.runtime.sandbox import Sandbox, Task
 
 
 class EventCancellation:
-    """`Cancellation` by a kernel event, which wakes everybody who waits for it; thread-safe."""
+    """`Cancellation` by a kernel event, which wakes all threads that wait for it; thread-safe."""
 
     def __init__(self) -> None:
         self._is_cancelled = False
@@ -37,7 +37,7 @@ class EventCancellation:
         return self._event
 
     def close(self) -> None:
-        """Close the event, when nobody waits for it any more."""
+        """Close the event, when no thread waits for it any more."""
         os.close(self._event)
 
 

@@ -96,7 +96,7 @@ def has_gpus(root: Path) -> bool:
 
 
 def edits_of(names: Sequence[str], root: Path) -> DeviceEdits:
-    """Return what a container needs for devices.
+    """Return the device nodes, mounts and variables that a container needs for devices.
 
     Args:
         names: Fully qualified, such as `nvidia.com/gpu=0`; empty for all GPUs.

@@ -85,6 +85,7 @@ class RunRequest:
         writable: Whether the command may change the image; the changes are discarded, or kept under `keep`.
         keep: Name, or absolute path of a directory, under which changes are kept for the next run; empty to discard
             them. Only with `writable`.
+        unset: Variables of the image that the command does not get.
     """
 
     image: str
@@ -104,6 +105,7 @@ class RunRequest:
     caller: Caller | None = None
     writable: bool = False
     keep: str = ""
+    unset: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ CONNECTIONS receives is answered with a connection to it, or without one if noth
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import json
 import os
@@ -19,6 +20,7 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn, cast
 
@@ -35,6 +37,7 @@ _LAST_CAPABILITY = 63
 _SET_FLAGS, _UP = 0x8914, 1
 _UNLOCK_TERMINAL, _NUMBER_OF_TERMINAL, _CONTROLLING_TERMINAL = 0x40045431, 0x80045430, 0x540E
 _FORWARDED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+_OPENED, _FOLDERS_ONLY = 0x20, 0x01000000
 _LINKS_AT_MOST = 40
 _NODES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
@@ -42,6 +45,10 @@ _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/se
 
 class _Refused(Exception):
     """A step that the kernel does not allow."""
+
+
+class TooManyLinks(_Refused):
+    """Symbolic links that lead to each other."""
 
 
 def _call(name: str, *arguments: object) -> None:
@@ -121,16 +128,61 @@ def _build(task: dict[str, object]) -> None:
     for folder in cast("list[str]", task["empty"]):
         _mount("tmpfs", f"{root}{folder}", "tmpfs", _NO_SUID | _NO_DEVICES, f"mode=1777{task['size']}")
     for bind in _binds(task, "binds"):
-        target = _inside(root, str(bind["target"])) if task["overlays"] else f"{root}{bind['target']}"
+        inside = str(bind["target"])
+        target = root + (resolved(root, inside) if task["overlays"] else inside)
         _make_point(str(bind["source"]), target)
         _bind(str(bind["source"]), target, writable=bool(bind["writable"]))
     _protect(root, task)
     if task["overlays"]:
-        Path(_inside(root, str(task["folder"]))).mkdir(parents=True, exist_ok=True)
+        Path(root + resolved(root, str(task["folder"]))).mkdir(parents=True, exist_ok=True)
 
 
-def _inside(root: str, path: str) -> str:
-    """Return a path of the root on this host; links, which an earlier command may have made, are resolved inside it."""
+def _watch(task: dict[str, object]) -> None:
+    """Watch which files of the overlays are opened; write their directories, one a line, the watch of each before it.
+
+    Files of mounts below an overlay are of this host: they are on another device.
+    """
+    if not task["watch"]:
+        return
+    number, written = cast("tuple[int, str]", tuple(cast("list[object]", task["watch"])))
+    root = str(task["root"])
+    tops = [f"{root}{target}" for target, _ in cast("list[tuple[str, str]]", task["overlays"])]
+    # All are found before the first is watched, so that looking for them is not reported.
+    found = [folder for top in tops for folder in _folders(top, os.lstat(top).st_dev)]
+    lines = []
+    for folder in found:
+        flags = ctypes.c_uint32(_OPENED | _FOLDERS_ONLY)
+        watch = _LIBC.inotify_add_watch(ctypes.c_int(number), os.fsencode(folder), flags)
+        if watch < 0 and ctypes.get_errno() == errno.ENOSPC:
+            raise _Refused(f"{len(found)} watches of directories; sysctl fs.inotify.max_user_watches sets the limit")
+        lines.append(b"%d %s\0" % (watch, os.fsencode(folder.removeprefix(root))))
+    Path(written).write_bytes(b"".join(lines))
+    os.close(number)
+
+
+def _folders(top: str, device: int) -> list[str]:
+    """Return a directory and all below it on its device; those that cannot be read are left out."""
+    found, pending = list[str](), [top]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(folder) as entries:
+                below = [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        found.append(folder)
+        pending += [path for path in below if os.lstat(path).st_dev == device]
+    return found
+
+
+def resolved(root: str, path: str) -> str:
+    """Return an absolute path with links, which an earlier command may have made, resolved inside a root.
+
+    Missing parts are kept.
+
+    Raises:
+        TooManyLinks: Links lead to each other.
+    """
     pending, done, links = [part for part in reversed(path.split("/")) if part], list[str](), 0
     while pending:
         part = pending.pop()
@@ -143,11 +195,11 @@ def _inside(root: str, path: str) -> str:
             continue
         links += 1
         if links > _LINKS_AT_MOST:
-            raise _Refused(f"too many levels of symbolic links: {path}")
+            raise TooManyLinks(f"too many levels of symbolic links: {path}")
         target = str(place.readlink())
         done = [] if target.startswith("/") else done
         pending += [one for one in reversed(target.split("/")) if one]
-    return "/".join((root, *done))
+    return "/" + "/".join(done)
 
 
 def _binds(task: dict[str, object], name: str) -> list[dict[str, object]]:
@@ -280,6 +332,7 @@ def _become(task: dict[str, object]) -> NoReturn:
     root = str(task["root"])
     _control(_DIE_WITH_PARENT, signal.SIGKILL)
     _build(task)
+    _watch(task)
     _change_root(root, writable=bool(task["overlays"]))
     _call("sethostname", b"envbuilder", ctypes.c_size_t(10))
     if not _shares_network(task):
@@ -338,23 +391,53 @@ def _be_init() -> None:
 
     The kernel does not deliver signals to process 1 that it has no handler for: https://man7.org/linux/man-pages/man7/pid_namespaces.7.html
     """
-    children: list[int] = []
+    child = _fork()
+    if child:
+        os._exit(_wait_for(child, _FORWARDED))
 
-    def forward(number: int, _frame: object) -> None:
-        for child in children:
-            os.kill(child, number)
 
-    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+def _fork() -> int:
+    """Fork; in the parent, signals stay pending until `_wait_for` can pass them on to the child."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (*_FORWARDED, signal.SIGCHLD))
     child = os.fork()
     if not child:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        return
-    children.append(child)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return child
+
+
+def _wait_for(child: int, forwarded: Iterable[signal.Signals], connections: int | None = None) -> int:
+    """Pass signals on to a child until it ends; return its status.
+
+    A handler in Python runs after the system call that its signal arrived before, and the descriptor ends that call:
+    https://docs.python.org/3/library/signal.html#signal.set_wakeup_fd
+
+    Args:
+        child: Result of `_fork`.
+        forwarded: Signals that are passed on.
+        connections: Socket with requests for connections; None if there are none.
+    """
+    woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    for number in forwarded:
+        signal.signal(number, lambda number, _: os.kill(child, number))
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (*_FORWARDED, signal.SIGCHLD))
+    requests = [] if connections is None else [connections]
+    while (status := _reaped(child)) is None:
+        ready, _, _ = select.select([woken, *requests], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+        elif connections is not None:
+            _connect(connections)
+    return status
+
+
+def _reaped(child: int) -> int | None:
+    """Reap all children that have ended; return the status of this one if it is among them."""
     while True:
-        ended, status = os.wait()
-        if ended == child:
-            os._exit(_status(status))
+        ended, status = os.waitpid(-1, os.WNOHANG)
+        if ended in (0, child):
+            return _status(status) if ended else None
 
 
 def _status(ended: int) -> int:
@@ -402,6 +485,8 @@ def main(described: str, trouble: int, terminal: str, connections: str) -> NoRet
         task[name] = int(number) if number != "-" else None
         if task[name] is not None:
             os.set_inheritable(task[name], False)  # noqa: FBT003  takes no keyword
+    if task["watch"]:
+        os.set_inheritable(task["watch"][0], False)  # noqa: FBT003  takes no keyword
     _run(task, trouble)
 
 
@@ -409,38 +494,25 @@ def _run(task: dict[str, object], trouble: int) -> NoReturn:
     try:
         _control(_DIE_WITH_PARENT, signal.SIGKILL)
         _unshare(task)
-        child = os.fork()
+        child = _fork()
         if not child:
             _become(task)
-        if task["init"]:
-            for number in _FORWARDED:
-                signal.signal(number, lambda number, _: os.kill(child, number))
         if task["terminal"] is not None:
             os.close(cast("int", task["terminal"]))
-        if task["connections"] is not None:
-            _connect_until_end(cast("int", task["connections"]), child)
-        _, ended = os.waitpid(child, 0)
+        status = _wait_for(child, _FORWARDED if task["init"] else (), cast("int | None", task["connections"]))
     except (_Refused, OSError) as error:
         os.write(trouble, str(error).encode("utf-8", "replace"))
         os._exit(125)
-    os._exit(_status(ended))
+    os._exit(status)
 
 
-def _connect_until_end(connections: int, child: int) -> None:
-    """Answer requests for connections until the command ends; this process is in its network namespace.
+def _connect(requests: int) -> None:
+    """Answer a request for a connection; this process is in the network namespace of the command.
 
     It is in the new root too, where nothing can be imported any more: https://man7.org/linux/man-pages/man2/pivot_root.2.html
     """
-    ended = os.pidfd_open(child)
-    with socket.socket(fileno=connections) as control:
-        while True:
-            ready, _, _ = select.select([control.fileno(), ended], [], [])
-            if ended in ready:
-                return
-            _answer(control, int.from_bytes(control.recv(2, socket.MSG_WAITALL), "big"))
-
-
-def _answer(control: socket.socket, port: int) -> None:
+    control = socket.socket(fileno=requests)
+    port = int.from_bytes(control.recv(2, socket.MSG_WAITALL), "big")
     try:
         # `create_connection` imports an encoding for the name of the host, and `send_fds` imports array.
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as connection:
@@ -449,6 +521,8 @@ def _answer(control: socket.socket, port: int) -> None:
             control.sendmsg([b"c"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, given)])
     except OSError:
         control.send(b"-")
+    finally:
+        control.detach()
 
 
 if __name__ == "__main__":

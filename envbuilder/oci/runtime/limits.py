@@ -8,12 +8,7 @@ import resource
 from collections.abc import Mapping
 from pathlib import Path
 
-from envbuilder.core.errors import ToolFailed
-from envbuilder.core.units import size
-from envbuilder.oci.runtime.command import RunResult
-from envbuilder.oci.runtime.outputs import read_inside
-from envbuilder.oci.runtime.processes import Ended
-from envbuilder.oci.runtime.sandbox import Limits, Task
+from envbuilder.oci.runtime.sandbox import Limits
 
 _COUNTED_APART = (5, 14)
 """First kernel that counts the processes of a user separately in each user namespace (ucounts)."""
@@ -46,32 +41,6 @@ def _lowered(name: str, value: int) -> int:
 def size_option(limits: Limits) -> str:
     """Return the size as the end of the mount options of a tmpfs."""
     return f",size={limits.file}" if limits.file else ""
-
-
-def result_of(ended: Ended, task: Task, copied: tuple[Path, str] | None = None) -> RunResult:
-    """Return the result of a command.
-
-    Args:
-        ended: Its process.
-        task: The command.
-        copied: Directory and relative path of the file that it was asked to return; None for none.
-
-    Raises:
-        ToolFailed: It exceeded the limit of its output.
-        VerificationFailed: The file is too large.
-    """
-    if ended.flooded:
-        raise ToolFailed(
-            f"{task.command[0]} wrote more than {size(task.limits.output)} of output and was stopped",
-            hint="check its output: `envbuilder run IMAGE COMMAND`",
-        )
-    return RunResult(
-        status=ended.status,
-        stdout=ended.stdout,
-        stderr=ended.stderr,
-        timed_out=ended.timed_out,
-        copied=read_inside(*copied) if copied else None,
-    )
 
 
 def kernel() -> tuple[int, ...]:

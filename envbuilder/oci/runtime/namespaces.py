@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.oci.runtime.limits import result_of, rlimits, size_option
+from envbuilder.oci.runtime.file_watch import WATCHED, Watch, watching
+from envbuilder.oci.runtime.limits import rlimits, size_option
 from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
 from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.port_relays import Connector, connect_on_host, on_shared_network, relayed
@@ -18,6 +19,7 @@ from envbuilder.oci.runtime.programs import launch
 from envbuilder.oci.runtime.root_mounts import Bind, Skeleton, make_skeleton
 from envbuilder.oci.runtime.sandbox import FILE_PRIVILEGES, FOREIGN, Task, has_privileges
 from envbuilder.oci.runtime.seccomp import is_filtered, program
+from envbuilder.oci.runtime.task_processes import result_of
 
 INSIDE = Path(__file__).with_name("container_init.py")
 
@@ -47,9 +49,10 @@ class Namespaces:
         with scratch(self.work) as folder, ExitStack() as stack:
             skeleton = make_skeleton(task, folder)
             place = folder / "task.json"
-            place.write_text(json.dumps(described(task, skeleton, as_root=self.as_root)), "utf-8")
             network = stack.enter_context(_relays(task))
-            ended = launch(INSIDE, place, task, network)
+            with watching(task.opened, folder / WATCHED) as watch:
+                place.write_text(json.dumps(described(task, skeleton, watch, as_root=self.as_root)), "utf-8")
+                ended = launch(INSIDE, place, task, network, watch)
             return result_of(ended, task, skeleton.copied)
 
 
@@ -65,9 +68,10 @@ def _relays(task: Task) -> Iterator[int | None]:
         yield far.fileno()
 
 
-def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, object]:
+def described(task: Task, skeleton: Skeleton, watch: Watch | None = None, *, as_root: bool) -> dict[str, object]:
     """Return a task in the format of `container_init.py`."""
     return {
+        "watch": [watch.number, str(watch.folders)] if watch else [],
         "root": str(skeleton.root),
         "parts": [_plain(bind) for bind in skeleton.parts],
         "overlays": [[each.target, ",".join(each.options(as_root=as_root))] for each in skeleton.overlays],

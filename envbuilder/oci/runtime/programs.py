@@ -12,12 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from envbuilder.core.errors import ToolFailed
-from envbuilder.oci.runtime.processes import Ended, wait_for
+from envbuilder.oci.runtime.file_watch import Watch
+from envbuilder.oci.runtime.processes import Ended
 from envbuilder.oci.runtime.sandbox import Task
+from envbuilder.oci.runtime.task_processes import run_process
 from envbuilder.oci.runtime.terminals import connect, forwarded
 
 
-def launch(program: Path, described: Path, task: Task, network: int | None = None) -> Ended:
+def launch(program: Path, described: Path, task: Task, network: int | None = None, watch: Watch | None = None) -> Ended:
     """Run the command of a task by a program that reads a description.
 
     Args:
@@ -26,30 +28,20 @@ def launch(program: Path, described: Path, task: Task, network: int | None = Non
         described: The JSON document.
         task: The task; its streams, timeout and output are used.
         network: Socket for connections to published ports; None if there are none.
+        watch: Watch of the files that the command opens; None for none.
 
     Raises:
         ToolFailed: The kernel refuses a step of the program.
     """
     reading, writing = os.pipe()
     command = (sys.executable, "-I", "-S", str(program), str(described), str(writing))
-    files = (writing,) if network is None else (writing, network)
+    files = (writing, *(() if network is None else (network,)), *((watch.number,) if watch else ()))
     connections = "-" if network is None else str(network)
     try:
         if task.terminal:
             ended = _on_terminal(command, connections, files)
         else:
-            ended = wait_for(
-                (*command, "-", connections),
-                timeout=task.timeout,
-                environ={"PATH": os.defpath},
-                pass_fds=files,
-                output=task.output,
-                given=task.given,
-                answer=task.answer,
-                limit=task.limits.output,
-                cancellation=task.cancellation,
-                signals=task.signals,
-            )
+            ended = run_process((*command, "-", connections), task, {"PATH": os.defpath}, pass_fds=files)
     finally:
         with suppress(OSError):
             os.close(writing)

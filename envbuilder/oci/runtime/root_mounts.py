@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.errors import UsageError
+from envbuilder.oci.runtime import container_init
 from envbuilder.oci.runtime.sandbox import Task
 
 PROC, DEV, SYS, SHM = "/proc", "/dev", "/sys", "/dev/shm"  # noqa: S108  in the new root
 WRITABLE = ("/tmp", "/run")  # noqa: S108  in the new root
 _OWN = (PROC, DEV, SYS, *WRITABLE)
-_RESOLVING = ("/etc/resolv.conf", "/etc/hosts")
-_LINKS = 40
+HOSTNAME = "envbuilder"
+_RESOLVERS, _HOSTS = "/etc/resolv.conf", "/etc/hosts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,23 +184,10 @@ def resolved(tree: Path, path: str) -> str:
     """
     if not path.startswith("/"):
         raise UsageError(f"{path!r} is not an absolute path")
-    pending, done, links = [part for part in reversed(path.split("/")) if part], list[str](), 0
-    while pending:
-        part = pending.pop()
-        if part in {".", ".."}:
-            del done[len(done) - (part == "..") :]
-            continue
-        place = tree.joinpath(*done, part)
-        if not place.is_symlink():
-            done.append(part)
-            continue
-        links += 1
-        if links > _LINKS:
-            raise UsageError(f"too many levels of symbolic links: {path}")
-        target = str(place.readlink())
-        done = [] if target.startswith("/") else done
-        pending += [one for one in reversed(target.split("/")) if one]
-    return "/" + "/".join(done)
+    try:
+        return container_init.resolved(str(tree), path)
+    except container_init.TooManyLinks as error:
+        raise UsageError(str(error)) from None
 
 
 def _holder(path: str) -> str:
@@ -212,7 +200,7 @@ def _below_own(path: str) -> bool:
 
 
 def _mounts(task: Task) -> tuple[Bind, ...]:
-    shared = [(path, path) for path in _RESOLVING if task.host_network and Path(path).exists()]
+    shared = [(_RESOLVERS, _RESOLVERS)] if task.host_network and Path(_RESOLVERS).exists() else []
     binds = []
     for source, target, writable in (
         *((source, target, False) for source, target in (*shared, *task.mounts)),
@@ -228,12 +216,20 @@ def _files(task: Task, work: Path) -> tuple[Bind, ...]:
     folder = work / "files"
     folder.mkdir()
     binds = []
-    for number, (path, content) in enumerate(task.files):
+    for number, (path, content) in enumerate((*task.files, *_hosts(task))):
         place = folder / str(number)
         place.write_bytes(content)
         place.chmod(0o644)
         binds.append(Bind(source=place, target=resolved(task.tree, path)))
     return tuple(binds)
+
+
+def _hosts(task: Task) -> tuple[tuple[str, bytes], ...]:
+    """Return the hosts of this machine and the task's own name, which programs look up (MPI and Gloo, for two)."""
+    if not task.host_network or any(path == _HOSTS for path, _ in task.files):
+        return ()
+    here = Path(_HOSTS).read_bytes() if Path(_HOSTS).exists() else b"127.0.0.1 localhost\n"
+    return ((_HOSTS, here.rstrip(b"\n") + f"\n127.0.0.1 {HOSTNAME}\n".encode()),)
 
 
 def _make_root(tree: Path, root: Path, targets: Sequence[str], folder: str) -> tuple[Bind, ...]:

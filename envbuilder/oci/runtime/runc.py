@@ -18,14 +18,15 @@ from pathlib import Path
 from envbuilder.core.errors import ToolFailed, UsageError
 from envbuilder.core.json_input import load_json
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.oci.runtime.limits import kernel, result_of, rlimits, size_option
+from envbuilder.oci.runtime.limits import kernel, rlimits, size_option
 from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
 from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
 from envbuilder.oci.runtime.processes import Ended, hand_over, wait_for
-from envbuilder.oci.runtime.root_mounts import DEV, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
+from envbuilder.oci.runtime.root_mounts import DEV, HOSTNAME, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
 from envbuilder.oci.runtime.sandbox import FILE_PRIVILEGES, FOREIGN, Task, has_privileges
 from envbuilder.oci.runtime.seccomp import is_filtered, profile
+from envbuilder.oci.runtime.task_processes import result_of, run_process
 
 _SECONDS_TO_CLEAN = 30.0
 _RRO_RUNC, _RRO_KERNEL = (1, 1), (5, 12)
@@ -67,6 +68,8 @@ class Runc:
                 f"runc without root privileges cannot run a command as the user {task.uid}",
                 hint="omit --user, or run as root",
             )
+        if task.opened:
+            raise UsageError("runc does not report which files a command opens", hint="omit it from PATH")
         if task.joined and not self.as_root:
             raise UsageError("runc without root privileges cannot join a network namespace", hint="run as root")
         if task.ports and not task.host_network:
@@ -98,18 +101,7 @@ class Runc:
             if task.terminal:
                 # runc passes everything on between the terminal of the container and its own.
                 return Ended(status=hand_over(command, environ, remove), stdout=b"", stderr=b"", timed_out=False)
-            return wait_for(
-                command,
-                timeout=task.timeout,
-                environ=environ,
-                kill=remove,
-                output=task.output,
-                given=task.given,
-                answer=task.answer,
-                limit=task.limits.output,
-                cancellation=task.cancellation,
-                signals=task.signals,
-            )
+            return run_process(command, task, environ, kill=remove)
         finally:
             if (folder / "state" / name).exists():
                 remove()
@@ -178,7 +170,7 @@ def bundle(
             ],
         },
         "root": {"path": str(skeleton.root), "readonly": not task.changes},
-        "hostname": "envbuilder",
+        "hostname": HOSTNAME,
         "mounts": list(_mounts(task, skeleton, as_root=as_root, deep=deep)),
         "linux": {
             "namespaces": list(_namespaces(task, own_accounts=bool(accounts))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Protocol
@@ -94,6 +95,8 @@ class Task:
         limits: Resource limits.
         hidden: Absolute paths, with links resolved, of files and directories of the tree that appear empty.
         cancellation: Ends it before its timeout; None for never.
+        opened: Receives the absolute path of each file of the tree that the command or one of its children opens, from
+            another thread, possibly several times; None to watch nothing. Only with `changes`.
     """
 
     tree: Path
@@ -121,6 +124,7 @@ class Task:
     limits: Limits = Limits()
     hidden: tuple[str, ...] = ()
     cancellation: Cancellation | None = None
+    opened: Callable[[str], None] | None = None
 
 
 def has_privileges(task: Task, *, as_root: bool) -> bool:

@@ -145,11 +145,11 @@ def first_working(ways: Sequence[S]) -> S:
             return way
         reasons.append(f"  {way.name}: {reason}")
     listing = "\n".join(dict.fromkeys(reasons))
-    raise ToolMissing(f"this machine has no means to run a command in an image without a daemon\n{listing}", hint=_HINT)
+    raise ToolMissing(f"this machine cannot run a command in an image without a daemon\n{listing}", hint=_HINT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ChosenSandbox:
     """A sandbox for a command that a user follows.
 
     Attributes:
@@ -163,7 +163,7 @@ class Chosen:
     read_only: str
 
 
-def choose_writable(work: Path, search_path: str, changes: Path) -> Chosen:
+def choose_writable(work: Path, search_path: str, changes: Path) -> ChosenSandbox:
     """Return the first sandbox that can change images, else the first that works; errors as in `choose`.
 
     Namespaces come first: they give a command the caller's uid, also without root privileges, and an init.
@@ -175,7 +175,7 @@ def choose_writable(work: Path, search_path: str, changes: Path) -> Chosen:
     """
     ways = sorted(candidates(work, search_path), key=lambda way: not isinstance(way, Namespaces))
     way, read_only = writable(ways, changes)
-    return Chosen(sandbox=way, as_root=way.as_root, read_only=read_only)
+    return ChosenSandbox(sandbox=way, as_root=way.as_root, read_only=read_only)
 
 
 def writable(ways: Sequence[S], changes: Path) -> tuple[S, str]:
@@ -191,7 +191,7 @@ def writable(ways: Sequence[S], changes: Path) -> tuple[S, str]:
 
 
 def why_not(way: Sandbox, changes: Path | None = None) -> str:
-    """Return why a sandbox does not work; empty if it works.
+    """Return the reason why a sandbox does not work; empty if it works.
 
     The trial runs a missing program in an almost empty tree: status 127 shows that everything else has worked.
 

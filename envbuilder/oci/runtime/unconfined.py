@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.oci.runtime.limits import result_of
 from envbuilder.oci.runtime.outputs import scratch
-from envbuilder.oci.runtime.processes import wait_for
 from envbuilder.oci.runtime.sandbox import Task
+from envbuilder.oci.runtime.task_processes import result_of, run_process
 
 _TEMPORARY = "/tmp"  # noqa: S108  in the sandbox
 
@@ -40,16 +39,10 @@ class Unconfined:
     def run(self, task: Task) -> RunResult:
         """See `Sandbox.run`."""
         with scratch(self.work) as folder:
-            ended = wait_for(
+            ended = run_process(
                 [on_this_host(word, task, folder) for word in task.command],
-                timeout=task.timeout,
-                environ={name: on_this_host(value, task, folder) for name, value in task.env},
-                output=task.output,
-                given=task.given,
-                answer=task.answer,
-                limit=task.limits.output,
-                cancellation=task.cancellation,
-                signals=task.signals,
+                task,
+                {name: on_this_host(value, task, folder) for name, value in task.env},
             )
             kept = task.copy_out.removeprefix(f"{_TEMPORARY}/")
             return result_of(ended, task, (folder, kept) if task.copy_out else None)

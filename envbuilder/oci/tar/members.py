@@ -174,7 +174,7 @@ def of_tar(path: Path, subject: str = "") -> tuple[Member, ...]:
                 continue
             first = found.get(entry.link_to)
             if first is None or first.kind is Kind.FOLDER:
-                raise BadArchive(f"{subject} holds a link {entry.path!r} to {entry.link_to!r}, which is no file")
+                raise BadArchive(f"{subject} holds a link {entry.path!r} to {entry.link_to!r}, which is not a file")
             shared = replace(first, identity=first.identity or first.path)
             found[first.path] = shared
             found[entry.path] = replace(shared, path=entry.path)

@@ -8,12 +8,12 @@ from datetime import date
 import pytest
 
 from envbuilder.catalog.evidence import (
-    BuiltImage,
     BuiltWithStandIns,
     Documented,
     Evidence,
     Grade,
     Measured,
+    ProvenImage,
     RanOnCpu,
     RanOnGpu,
     Resolved,
@@ -38,7 +38,9 @@ EACH: tuple[Evidence, ...] = (
         when=DAY,
         report="row/image-with-stand-ins.json",
     ),
-    BuiltImage(base="debian-bookworm", python="3.11.2", closure=DIGEST, lock=DIGEST, when=DAY, report="row/image.json"),
+    ProvenImage(
+        base="debian-bookworm", python="3.11.2", closure=DIGEST, lock=DIGEST, when=DAY, report="row/image.json"
+    ),
     RanOnGpu(
         base="debian-bookworm",
         gpu="NVIDIA H200",
@@ -65,7 +67,7 @@ def test_evidence_says_itself_on_one_line_with_what_it_rests_on(entry: Evidence)
         for name in ("where", "file", "python", "glibc", "base", "gpu", "driver", "report")
         if hasattr(entry, name)
     ]
-    if isinstance(entry, BuiltWithStandIns | BuiltImage | RanOnGpu | RanOnCpu | Resolved | Measured):
+    if isinstance(entry, BuiltWithStandIns | ProvenImage | RanOnGpu | RanOnCpu | Resolved | Measured):
         named.append(SHA256[:12])
     missing = [word for word in named if word not in said and not isinstance(entry, Resolved)]
     assert not missing

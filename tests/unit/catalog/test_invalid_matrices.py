@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.catalog.load.rules import RULES, Rule
+from envbuilder.catalog.load.rules import RULES, CrossCheck
 from envbuilder.core.errors import InvalidInput
 from tests.unit.core.yaml.invalid import DATA, INVALID, Patch, assert_faults, cases, read_patch
 
@@ -31,7 +31,7 @@ def test_a_spoilt_matrix_gets_exactly_its_faults(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_every_rule_has_a_case_that_it_catches(rule: Rule) -> None:
+def test_every_rule_has_a_case_that_it_catches(rule: CrossCheck) -> None:
     expected = [line for name in cases("matrices") for line in read_patch(INVALID / "matrices" / name).expect]
     assert any(f"[{rule.id}]" in line for line in expected)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -122,11 +123,16 @@ def started(requirement: str, capability: Release, driver: Release) -> bool:
     )
 
 
+@cache
+def _with_unproven(image: Stack) -> NodeRequirements:
+    return node_requirements(FACTS, image, accepted=RUNS_OR_UNPROVEN)
+
+
 @given(st.sampled_from([each for each in STACKS if each.need]), nodes)
 def test_the_container_runtime_starts_an_image_exactly_where_the_judge_accepts_a_known_gpu(
     image: Stack, node: MadeNode
 ) -> None:
-    found = node_requirements(FACTS, image, accepted=RUNS_OR_UNPROVEN)
+    found = _with_unproven(image)
     known = {gpu.capability for gpu in found.gpus} | {each.capability for each in found.excluded}
     capability = Release(node.capability)
     if capability in known:
@@ -135,7 +141,7 @@ def test_the_container_runtime_starts_an_image_exactly_where_the_judge_accepts_a
 
 
 def test_a_gpu_that_is_newer_than_the_catalog_is_let_through_where_the_newest_known_one_runs() -> None:
-    found = node_requirements(FACTS, stack("tf-2.15-cuda12.2", "debian-bookworm"), accepted=RUNS_OR_UNPROVEN)
+    found = _with_unproven(stack("tf-2.15-cuda12.2", "debian-bookworm"))
     assert nvidia_require(found) == (
         "arch>=5.0,arch<7.5,driver>=525.60.13,driver<581 arch>=7.5,arch<9.0,driver>=525.60.13 "
         "arch>=9.0,arch<10.0,driver>=530.30.02 arch>=10.0,driver>=570.26"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
-from envbuilder.lock.spec import read_spec
 from envbuilder.lock.targets import load_spec
 from tests.fakes.catalogs import real_catalog
+from tests.fakes.specs import read_spec
 from tests.unit.cli.running import CommandLine
 
 
@@ -123,3 +124,69 @@ def test_a_spec_without_an_available_base_is_written_and_the_lock_says_what_is_m
     assert "wrote old/envbuilder.yaml" in ended.stdout
     assert not (envbuilder.folder / "old" / "envbuilder.lock").exists()
     assert "`envbuilder adopt old --cpu -o old/cpu.yaml` for a processor" in " ".join(ended.stderr.split())
+
+
+def repository(envbuilder: CommandLine) -> str:
+    """Make a git repository with a project; return its address."""
+    project(envbuilder, "tensorflow-gpu==1.4.1\n")
+    name = ("-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false")
+    for words in (("init", "-q"), ("add", "."), (*name, "commit", "-qm", "x")):
+        subprocess.run(["git", "-C", str(envbuilder.folder / "old"), *words], check=True)
+    return f"file://{envbuilder.folder / 'old'}"
+
+
+def test_the_address_of_a_repository_is_cloned_as_git_names_it_or_into_a_directory(envbuilder: CommandLine) -> None:
+    address = repository(envbuilder)
+    (envbuilder.folder / "here").mkdir()
+    ended = envbuilder("adopt", address, "--no-lock", "--into", "mine")
+    assert ended.status == 0, ended.stderr
+    assert (envbuilder.folder / "mine" / "envbuilder.yaml").exists()
+    assert "`envbuilder lock mine/envbuilder.yaml`" in ended.stdout
+    again = envbuilder("adopt", address, "--no-lock")
+    assert again.status == 2
+    assert "already exists" in again.stderr
+    assert "--into DIR" in again.stderr
+
+
+def test_a_dry_run_of_an_address_leaves_no_clone(envbuilder: CommandLine) -> None:
+    address = repository(envbuilder)
+    before = sorted(envbuilder.folder.iterdir())
+    ended = envbuilder("adopt", address, "--dry-run", "--into", "mine", "--json")
+    assert json.loads(ended.stdout)["environment"] == "tf-1.4-cuda8.0"
+    assert sorted(envbuilder.folder.iterdir()) == before
+
+
+def test_an_address_that_git_cannot_clone_is_told_without_its_password(envbuilder: CommandLine) -> None:
+    missing = envbuilder("adopt", f"file://{envbuilder.folder}/nowhere.git")
+    assert missing.status == 5
+    assert "nowhere.git" in missing.stderr
+    assert not (envbuilder.folder / "nowhere").exists()
+    refused = envbuilder("adopt", "https://me:secret@127.0.0.1:9/a.git")
+    assert refused.status == 5
+    assert "secret" not in refused.stderr
+
+
+def test_no_git_is_told(envbuilder: CommandLine) -> None:
+    envbuilder.set("PATH", str(envbuilder.folder))
+    ended = envbuilder("adopt", "https://127.0.0.1:9/a.git")
+    assert ended.status == 9
+    assert "git is not installed" in ended.stderr
+
+
+def test_a_directory_for_a_clone_needs_an_address(envbuilder: CommandLine) -> None:
+    project(envbuilder, "six\n")
+    ended = envbuilder("adopt", "old", "--into", "mine")
+    assert ended.status == 2
+    assert "--into is for the address of a git repository" in ended.stderr
+
+
+def test_a_lock_that_fails_is_in_the_document_with_its_exit_status(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow-gpu==1.4.1\n")
+    ended = envbuilder("adopt", "old", "--json")
+    document = json.loads(ended.stdout)
+    assert ended.status == 5
+    assert (document["environment"], document["lock"]) == ("tf-1.4-cuda8.0", None)
+    assert document["lock_error"]["kind"] == "no-usable-base"
+    assert document["spec"] == "old/envbuilder.yaml"
+    assert document["lock_error"]["message"].splitlines()[0] in ended.stderr
+    assert "this command again" not in ended.stderr

@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 
 from envbuilder.image.base.tree_store import TreeStore
-from envbuilder.lock.lock import Lock
+from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import OwnFile
 from tests.fakes.catalogs import good_lock
 from tests.unit.cli.debs import DEBS, lock_of_debs
 from tests.unit.cli.running import CommandLine

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.load.team_catalogs import load_with_teams
 from envbuilder.catalog.teams import CatalogPlace
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock
@@ -26,7 +26,7 @@ def team(envbuilder: CommandLine, tmp_path: Path) -> Path:
 
 
 def locked(place: CatalogPlace) -> Lock:
-    return lock(load_catalog(DATA / "catalog", (place,)), Spec(environment=OWN), lock_ports())
+    return lock(load_with_teams(DATA / "catalog", (place,)), Spec(environment=OWN), lock_ports())
 
 
 def test_the_origin_of_an_environment_is_told(envbuilder: CommandLine, team: Path) -> None:

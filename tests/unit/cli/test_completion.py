@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -12,6 +15,7 @@ from envbuilder.cli.completion import environments
 from envbuilder.cli.groups import LazyGroup
 from envbuilder.cli.main import cli
 from tests.command_tree import commands, commands_and_groups
+from tests.fakes.catalogs import ROOT
 from tests.fakes.teams import team_catalog
 from tests.unit.cli.running import CommandLine
 
@@ -28,7 +32,7 @@ def completed(envbuilder: CommandLine, *words: str) -> list[str]:
     envbuilder.set("COMP_WORDS", shlex.join(("envbuilder", *words)))
     envbuilder.set("COMP_CWORD", str(len(words)))
     ended = envbuilder()
-    assert ended.status == 0
+    assert (ended.status, ended.stderr) == (0, "")
     return ended.stdout.splitlines()
 
 
@@ -72,6 +76,23 @@ def test_commands_options_and_their_values_are_completed(envbuilder: CommandLine
     assert completed(envbuilder, "build", "--engine", "as") == ["plain,assemble"]
 
 
+def test_options_of_all_commands_are_completed_behind_each_and_are_in_the_help_of_none(envbuilder: CommandLine) -> None:
+    for words in (("build", "--prog"), ("cache", "prune", "--prog"), ("doctor", "--prog"), ("--prog",)):
+        assert completed(envbuilder, *words) == ["plain,--progress"]
+    assert completed(envbuilder, "build", "--progress", "pl") == ["plain,plain"]
+    envbuilder.unset("_ENVBUILDER_COMPLETE")
+    assert "--progress" not in envbuilder("build", "--help").stdout
+
+
+@pytest.mark.parametrize("text", ["nonsense = 1\n", "not TOML", "[command.lits]\njson = true\n"])
+def test_an_invalid_configuration_prints_no_message(envbuilder: CommandLine, text: str) -> None:
+    envbuilder.configure(text)
+    for words in (("build", "tf-2.15-cpu"), ("build", "--engi"), ("diag",), ("cache", "pru")):
+        completed(envbuilder, *words)
+    envbuilder.set("ENVBUILDER_COLOR", "nonsense")
+    completed(envbuilder, "build", "tf-2.15-cpu")
+
+
 def test_another_catalog_has_other_environments(envbuilder: CommandLine) -> None:
     (envbuilder.folder / "other" / "environments").mkdir(parents=True)
     envbuilder.write("other/environments/tf-9.9-cpu.yaml", "")
@@ -104,6 +125,25 @@ def test_the_script_of_a_shell_asks_this_program(envbuilder: CommandLine, shell:
     ended = envbuilder("completion", shell)
     assert ended.status == 0
     assert f"_ENVBUILDER_COMPLETE={shell}_complete" in ended.stdout
+
+
+def test_commands_are_completed_without_importing_them(tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "_ENVBUILDER_COMPLETE": "zsh_complete", "HOME": str(tmp_path)}
+    words = {"COMP_WORDS": "envbuilder b", "COMP_CWORD": "1"}
+    code = (
+        "import sys\nfrom envbuilder.cli.main import entry\ntry: entry()\n"
+        "finally: print(sorted(name for name in sys.modules if name.startswith('envbuilder.cli.')), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ | words, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert [line for line in done.stdout.splitlines() if line in {"build", "bundle", "base", "bu"}] == [
+        "build",
+        "bundle",
+        "base",
+    ]
+    assert "Build the images of environments or locks." in done.stdout
+    assert "envbuilder.cli.build" not in done.stderr
 
 
 def test_another_shell_is_refused(envbuilder: CommandLine) -> None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import click
 import pytest
 
 from envbuilder.cli.configured_options import configured_options, option_name, variable_of
-from envbuilder.wiring.configuration import SETTINGS
-from envbuilder.wiring.settings import settings
+from envbuilder.cli.global_options import GlobalOption, with_global_options
+from envbuilder.cli.options import host_builds_option, source_options
+from envbuilder.core.errors import InvalidInput, UsageError
+from envbuilder.wiring.configuration import SETTINGS, Configuration, Option
+from envbuilder.wiring.settings import Settings, settings
 from tests.command_tree import commands
 from tests.unit.cli.running import CommandLine
 
@@ -26,10 +31,54 @@ def configured(name: str) -> dict[str, object]:
 def test_no_two_options_and_settings_have_one_variable() -> None:
     variables = Counter(setting.variable for setting in SETTINGS)
     for name, command in COMMANDS.items():
-        options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+        options = [
+            each for each in command.params if isinstance(each, click.Option) and not isinstance(each, GlobalOption)
+        ]
         variables.update(variable_of(tuple(name.split()), option_name(each)) for each in options)
     assert len(variables) > 300
     assert not [variable for variable, count in variables.items() if count > 1]
+
+
+_NO_SETTING = {
+    "debian-allow-expired": "it accepts packages without later security updates: chosen for one project or command",
+    "ubuntu-allow-expired": "the same",
+}
+_OTHER_KEY = {"publisher": "publishers", "quiet": "verbosity", "verbose": "verbosity"}
+
+
+def test_every_option_that_describes_this_host_or_its_user_has_a_setting_or_a_reason_for_none() -> None:
+    command = with_global_options(click.command("x")(host_builds_option(source_options(lambda: None))))
+    names = {option_name(each) for each in command.params if isinstance(each, click.Option)}
+    assert {_OTHER_KEY.get(name, name) for name in names} - {setting.key for setting in SETTINGS} == set(_NO_SETTING)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_read_from_its_variable_and_from_the_file(name: str, tmp_path: Path) -> None:
+    words = tuple(name.split())
+    for option in COMMANDS[name].params:
+        if not isinstance(option, click.Option) or isinstance(option, GlobalOption) or option.name == "help":
+            continue
+        key = option_name(option)
+        value = True if option.is_flag else ("1",) if option.multiple else "1"
+        file = Configuration(file="config.toml", commands={words: {key: Option(value=value, line=1)}})
+        nothing = Settings(matrices=tmp_path, templates=tmp_path, cache_path=tmp_path, environ={})
+        by_file = replace(nothing, configuration=file)
+        by_variable = replace(nothing, environ={variable_of(words, key): "1"})
+        assert read(name, by_file) in {key, f"command.{'.'.join((*words, key))}"}
+        assert read(name, by_variable) in {key, variable_of(words, key)}
+
+
+def read(name: str, here: Settings) -> str:
+    """Return the option that is set; the field or the variable that is named, if it does not take the value."""
+    try:
+        [found] = configured_options(COMMANDS[name], tuple(name.split()), here)
+    except InvalidInput as error:
+        [fault] = error.faults
+        assert "has no option" not in fault.problem
+        return fault.field
+    except UsageError as error:
+        return error.message.partition(":")[0]
+    return found.name
 
 
 def test_the_command_line_precedes_a_variable_and_a_variable_the_file(envbuilder: CommandLine) -> None:
@@ -111,6 +160,14 @@ def test_a_variable_with_a_wrong_value_is_named(envbuilder: CommandLine) -> None
     assert ended.status == 2
     assert "ENVBUILDER_BUILD_JOBS: 'four' is not a valid integer range" in ended.stderr
     assert "`unset ENVBUILDER_BUILD_JOBS`" in ended.stderr
+
+
+def test_a_variable_of_a_setting_with_a_wrong_value_is_named(envbuilder: CommandLine) -> None:
+    envbuilder.set("ENVBUILDER_COLOR", "blue")
+    ended = envbuilder("list")
+    assert ended.status == 2
+    assert "ENVBUILDER_COLOR: 'blue' is not one of auto, always, never" in ended.stderr
+    assert envbuilder("list", "--help").status == 0
 
 
 def test_help_is_there_with_an_invalid_configuration(envbuilder: CommandLine) -> None:

@@ -41,3 +41,25 @@ def test_a_wrong_value_is_named_with_the_right_form(
 def test_every_form_of_a_port_is_understood(envbuilder: CommandLine, typed: str) -> None:
     ended = envbuilder(*RUN, "-p", typed, "team/tf:1", "true")
     assert "image not found: team/tf:1" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("--engine", "docker"), "docker does not report which files a command opens"),
+        (("--runtime", "podman"), "podman does not report which files a command opens"),
+        (("--tensorboard", "."), "--record-reads cannot be combined with a server"),
+    ],
+)
+def test_reads_are_recorded_where_the_kernel_reports_them(
+    envbuilder: CommandLine, typed: tuple[str, ...], said: str
+) -> None:
+    ended = envbuilder("run", *typed, "--record-reads", "reads.yaml", "team/tf:1", "true")
+    assert (ended.status, said in ended.stderr) == (2, True), ended.stderr
+
+
+def test_a_list_that_cannot_be_written_is_refused_before_the_command_runs(envbuilder: CommandLine) -> None:
+    ended = envbuilder(*RUN, "--record-reads", "missing/reads.yaml", "team/tf:1", "true")
+    assert "the directory missing does not exist" in ended.stderr
+    # An assembled image is looked for without naming the engine.
+    assert "image not found: team/tf:1" in envbuilder("run", "--record-reads", "r.yaml", "team/tf:1", "true").stderr

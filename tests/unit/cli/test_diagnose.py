@@ -27,7 +27,7 @@ def test_the_cause_is_said_with_proof_and_fix(envbuilder: CommandLine) -> None:
     assert ended.status == 0
     assert "cudnn-missing, almost certain" in ended.stdout
     assert "2 | " in ended.stdout
-    assert "1 line of known noise means nothing: numa." in ended.stdout
+    assert "Harmless messages in 1 line: numa." in ended.stdout
 
 
 def test_the_document_has_the_promised_form(envbuilder: CommandLine) -> None:

@@ -105,6 +105,15 @@ def test_only_commands_are_wider_than_the_terminal(width: int) -> None:
     assert lines[0] == "this host: 3 warnings"
 
 
+def test_equal_gpus_are_one_line() -> None:
+    other = gpu(index=3, memory=GpuBytes(total=40 * GIB, used=0, free=39 * GIB))
+    lines = text_of(facts(nvml=nvml(*(gpu(index=number) for number in range(3)), other)), around(), 120)
+    assert [line.split(" (")[0] for line in lines if line.startswith("  GPU ")] == [
+        "  GPU 0-2       3 x NVIDIA A100-SXM4-40GB, compute capability 8.0, 40 GiB",
+        "  GPU 3         NVIDIA A100-SXM4-40GB, compute capability 8.0, 40 GiB",
+    ]
+
+
 def test_the_text_says_what_was_seen_and_which_rows_run_and_why() -> None:
     lines = text_of(facts(), around(proxies=(("HTTPS_PROXY", "http://proxy.example:3128"),)), 120)
     text = "\n".join(lines)

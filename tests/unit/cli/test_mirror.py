@@ -10,9 +10,8 @@ import pytest
 
 from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.environments import CudaProvider
-from envbuilder.lock.lock import Lock
+from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import digest, dump
-from envbuilder.lock.spec_values import OwnFile
 from tests.fakes.catalogs import good_lock
 from tests.fakes.vendor_archives import archive_of, pin_of
 from tests.unit.cli.debs import DEBS

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from envbuilder.cli.documents.schemas import DOCUMENTS, document_of
+from envbuilder.cli.documents.schemas import DOCUMENTS
+from envbuilder.lock.prioritized_files import dump_prioritized
 from tests.command_tree import commands
 from tests.fakes.catalogs import ROOT
 from tests.fakes.documents import faults, refuse_other_documents, validator
@@ -27,7 +28,7 @@ FACTS = sorted((ROOT / "tests" / "cases" / "facts").glob("*.json"))
 
 @pytest.mark.parametrize("name", WITH_JSON)
 def test_a_command_with_json_has_a_schema(name: str) -> None:
-    assert document_of(name)
+    assert name in DOCUMENTS or name.partition(" ")[0] in DOCUMENTS
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -39,7 +40,7 @@ def test_a_schema_is_a_schema_and_refuses_something_else(name: str) -> None:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_name_is_that_of_a_file_or_of_a_command(name: str) -> None:
     verbs = {word for each in WITH_JSON for word in (each, each.partition(" ")[0])}
-    assert name in {"spec", "lock-file", "facts", "error", *verbs}
+    assert name in {"spec", "lock-file", "prioritized-files", "facts", "error", *verbs}
 
 
 @pytest.mark.parametrize("file", SPECS, ids=lambda file: file.stem)
@@ -50,6 +51,12 @@ def test_specs_have_the_form_of_their_schema(file: Path) -> None:
 @pytest.mark.parametrize("file", LOCKS, ids=lambda file: file.parent.name)
 def test_locks_have_the_form_of_their_schema(file: Path) -> None:
     assert faults("lock-file", yaml.safe_load(file.read_text(encoding="utf-8"))) == []
+
+
+def test_lists_of_opened_files_have_the_form_of_their_schema() -> None:
+    text = dump_prioritized((("base", ("/usr/lib/a b.so",)), ("own", ())))
+    assert faults("prioritized-files", yaml.safe_load(text)) == []
+    assert faults("prioritized-files", {"schema": 1, "layers": {"base": "/usr/lib/x"}})
 
 
 @pytest.mark.parametrize("file", FACTS, ids=lambda file: file.stem)
@@ -95,7 +102,7 @@ def test_a_schema_is_printed(envbuilder: CommandLine) -> None:
 def test_an_unknown_name_gets_a_suggestion(envbuilder: CommandLine) -> None:
     ended = envbuilder("schema", "valdate")
     assert ended.status == 2
-    assert "no document is called 'valdate'" in ended.stderr
+    assert "there is no document 'valdate'" in ended.stderr
     assert "envbuilder schema validate" in ended.stderr
 
 

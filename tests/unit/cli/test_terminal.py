@@ -11,14 +11,16 @@ import select
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from envbuilder.cli.global_options import GlobalOption
 from envbuilder.cli.output.failures import kind_of
 from envbuilder.cli.output.terminal import color_of
 from envbuilder.core import errors
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.http import request_log
-from tests.command_tree import commands
+from tests.command_tree import commands, root_context
 from tests.fakes.catalogs import ROOT
 from tests.unit.cli.running import CommandLine
 
@@ -29,8 +31,11 @@ _BAD = 'environment: "tf-2.15-cpu"\npakages: []\n'
 def test_every_command_has_the_options_and_hides_them_in_its_help() -> None:
     for name, command in commands().items():
         found = {spelling: each for each in command.params for spelling in each.opts}
+        context = click.Context(command, parent=root_context())
         for spelling in ("-q", "-v", "--progress", "--color"):
-            assert getattr(found[spelling], "hidden", False), name
+            option = found[spelling]
+            assert isinstance(option, GlobalOption), name
+            assert option.get_help_record(context) is None, name
 
 
 @pytest.mark.parametrize("words", [("-q", "init", "tf-2.15-cpu"), ("init", "tf-2.15-cpu", "--quiet")])

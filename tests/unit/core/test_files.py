@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.archives.confined_writer import ConfinedWriter
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.files import naming, open_regular, read_regular, read_stream, read_text, replacing
 
@@ -80,7 +80,7 @@ def test_a_write_that_fails_names_the_directory(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="File too large") as told, small_files(), replacing(tmp_path / "x") as stream:
         stream.write(bytes(100))
     assert told.value.filename == str(tmp_path)
-    with Below(tmp_path) as below:  # noqa: SIM117  the limit is only for what is inside
+    with ConfinedWriter(tmp_path) as below:  # noqa: SIM117  the limit is only for what is inside
         with pytest.raises(OSError, match="File too large") as told, small_files(), below.file("y", mode=0o644) as file:
             file.write(bytes(100))
     assert told.value.filename == str(tmp_path)

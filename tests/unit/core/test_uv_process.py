@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.core.uv_process import Activity, Progress, activity, run_process
+from envbuilder.core.uv_process import Activity, ProgressWatch, activity, run_process
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from envbuilder.core.uv_process import Activity, Progress, activity, run_process
 )
 def test_progress_is_processor_time_or_bytes_of_files(done: list[Activity], ended: bool) -> None:
     looks, now = iter(done), iter([0.0, 5.0, 10.0])
-    progress = Progress(lambda: next(looks), 10.0, lambda: next(now))
+    progress = ProgressWatch(lambda: next(looks), 10.0, lambda: next(now))
     assert not progress.ended()
     assert progress.ended() is ended
 

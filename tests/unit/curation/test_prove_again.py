@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.evidence import BuiltImage, Grade, RanOnGpu
+from envbuilder.catalog.evidence import Grade, ProvenImage, RanOnGpu
 from envbuilder.core.errors import BuildFailed, EngineUnavailable, SourceUnreachable
 from envbuilder.curation.prove import prove
 from tests.fakes.catalogs import small_row
@@ -144,9 +144,9 @@ def test_old_evidence_is_gone_even_where_the_new_packages_do_not_run(here: World
 def test_evidence_of_images_and_gpus_goes_with_the_packages_too(here: World) -> None:
     for tier in (Grade.IMAGE, Grade.GPU):
         prove(here.reloaded(ROW) if tier is Grade.GPU else ROW, tier, here.ports())
-    assert {BuiltImage, RanOnGpu} <= {type(entry) for entry in here.recorded(ROW.id).evidence}
+    assert {ProvenImage, RanOnGpu} <= {type(entry) for entry in here.recorded(ROW.id).evidence}
     outcome = prove(replace(here.reloaded(ROW), cutoff=date(2025, 1, 1)), Grade.RESOLVED, here.ports())
-    assert {BuiltImage, RanOnGpu} <= {type(entry) for entry in outcome.row.evidence}, "the same files are the same"
+    assert {ProvenImage, RanOnGpu} <= {type(entry) for entry in outcome.row.evidence}, "the same files are the same"
     here.resolver = FakeResolver(needs={"tensorflow-cpu": ["numpy"]})
     outcome = prove(here.reloaded(ROW), Grade.RESOLVED, here.ports(), relock=True)
     assert grades(outcome) == [Grade.DOCUMENTED, Grade.RESOLVED]
@@ -169,7 +169,7 @@ def test_a_reason_of_another_grade_stays(here: World) -> None:
     assert reasons(outcome.row) == [(Grade.IMAGE, "no engine answers")]
 
 
-@pytest.mark.parametrize(("tier", "kind"), [(Grade.IMAGE, BuiltImage), (Grade.GPU, RanOnGpu)])
+@pytest.mark.parametrize(("tier", "kind"), [(Grade.IMAGE, ProvenImage), (Grade.GPU, RanOnGpu)])
 def test_an_image_is_evidence_and_a_second_run_builds_none(here: World, tier: Grade, kind: type[object]) -> None:
     outcome = prove(ROW, tier, here.ports())
     assert outcome.reached is tier

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.evidence import BuiltImage, BuiltWithStandIns, Grade, RanOnGpu
+from envbuilder.catalog.evidence import BuiltWithStandIns, Grade, ProvenImage, RanOnGpu
 from envbuilder.core.errors import BuildFailed, EnvbuilderError, ToolFailed
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.prove import prove
@@ -132,7 +132,7 @@ def test_an_image_is_built_validated_and_removed(builds: Builds) -> None:
     assert seen.passed
     [closure] = builds.shipped.read(ROW.id)
     made = lock(small_catalog(), Spec(environment=ROW.id), lock_ports(shipped=builds.shipped))
-    assert entry == BuiltImage(
+    assert entry == ProvenImage(
         base="debian-new",
         python="3.11.2",
         closure=closure.digest,
@@ -166,7 +166,7 @@ def test_stand_ins_are_named_by_the_evidence_beside_the_real_lock(builds: Builds
 
 def test_an_image_that_needs_no_stand_ins_is_proven_as_such(builds: Builds) -> None:
     entry, _ = builds.proof()(ROW, Grade.IMAGE_WITH_STAND_INS)
-    assert isinstance(entry, BuiltImage)
+    assert isinstance(entry, ProvenImage)
     assert entry.report == "tf-2.15-cpu/image-debian-new.json"
 
 
@@ -188,7 +188,7 @@ def test_the_gpu_tier_asks_for_a_gpu_and_names_model_and_driver(builds: Builds) 
 
 def test_the_report_that_is_kept_names_the_lock_and_not_the_tag(builds: Builds) -> None:
     entry, seen = builds.proof()(ROW, Grade.IMAGE)
-    assert isinstance(entry, BuiltImage)
+    assert isinstance(entry, ProvenImage)
     kept = builds.kept[entry.report]
     assert kept == json_report(replace(seen, subject=f"image of {entry.lock}"))
 

@@ -13,7 +13,7 @@ from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_inside
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
+from envbuilder.lock.lock import CatalogPin, Lock, PackageGroup, PackagePin
 from envbuilder.lock.lockfile import dump
 from envbuilder.lock.spec_values import Spec
 from envbuilder.oci.runtime.command import RunResult
@@ -54,6 +54,14 @@ def test_the_lock_inside_the_image_says_what_it_must_be() -> None:
     assert engine.runs[0].command == ("/bin/cat", LOCK_IN_IMAGE)
     assert not engine.runs[1].gpus
     assert engine.runs[1].network == "none"
+
+
+def test_an_image_of_a_catalog_that_was_not_read_names_the_catalog() -> None:
+    pin = CatalogPin(name="vision", digest="sha256:" + "0" * 64, commit="c" * 40)
+    of_team = replace(cpu_lock(), environment="tf-2.15-cpu-vision", catalog=pin)
+    with pytest.raises(UsageError, match="is an environment of the catalog vision") as refused:
+        judged(engine_with(said(dump(of_team).encode())), Validation(image=IMAGE))
+    assert f"git+URL@{'c' * 40}" in refused.value.hint
 
 
 def test_a_named_lock_is_used_instead_and_what_it_asks_for_more_is_a_finding() -> None:

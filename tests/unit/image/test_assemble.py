@@ -7,7 +7,8 @@ import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +17,14 @@ import pytest
 from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.core.errors import SourceUnreachable, ToolFailed, VerificationFailed
 from envbuilder.image.assemble import Assembled, Assembly, assemble
+from envbuilder.image.base.tree_content import TreeContent
+from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.builds import BuildEvent, StepFinished
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.plan.layers import WORTH_COMPILING
 from envbuilder.lock.container_settings import ContainerSettings
-from envbuilder.lock.lock import Lock, PackageGroup, ToolPin
+from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, ToolPin
 from envbuilder.lock.lockfile import dump, load
-from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.images import ImagePin, LayerFormat
 from envbuilder.oci.transfers import Transfer
 from tests.fakes.run_files import EULA
@@ -345,6 +347,29 @@ def test_an_image_that_starts_lazily_is_verified_by_its_manifest_which_follows_f
     assert (again.images[0].image, again.images[0].made) == (image.image, frozenset())
 
 
+def test_listed_files_are_first_in_their_layer_and_other_layers_stay_as_they_are(world: World) -> None:
+    ports, own = world.ports("here"), world.own(b"x" * 5000, "mine")
+    before = assemble([world.lock(own)], LayerFormat.ESTARGZ, ports, lambda _event: None).images[0]
+    [path] = [path for path in paths(before, "own", ports) if path.endswith("/METADATA")]
+    listed = (("interpreter", ("/nowhere",)), ("own", (f"/{path}", "/opt/none")), ("packages.gone", ("/opt/x",)))
+    lock = replace(world.lock(own), prioritized_files=listed)
+    image = assemble([lock], LayerFormat.ESTARGZ, ports, lambda _event: None).images[0]
+
+    assert image.made == {"interpreter", "own", "image"}
+    [layer] = [layer for layer in image.image.layers if layer.id == "own"]
+    names = [each["name"] for each in LazyLayer(ports.store.read(layer.blob.digest), layer.contents).entries]
+    assert names.index(path) == names.index(".prefetch.landmark") - 1
+    assert image.notes == (
+        "`prioritized_files` names the layer packages.gone, which is not made for this image: record the reads again",
+        "the layer interpreter lacks 1 of `prioritized_files`, such as /nowhere: record the reads again",
+        "the layer own lacks 1 of `prioritized_files`, such as /opt/none: record the reads again",
+    )
+    # Other formats have no order, so that a list changes the lock in the image alone.
+    plain = one(world.lock(own), ports)
+    assert plain.notes == one(lock, ports).notes == ()
+    assert one(lock, ports).made <= {"image"}
+
+
 def test_digests_of_a_changed_lock_need_only_what_changed(world: World) -> None:
     before = one(world.lock(world.own(b"a")), world.ports("here"))
     world.fetched.clear()
@@ -352,6 +377,25 @@ def test_digests_of_a_changed_lock_need_only_what_changed(world: World) -> None:
     image = one(replace(changed, image=replace(pinned(before), format=LayerFormat.TAR)), world.ports("here"))
     assert image.made == {"own", "image"}
     assert world.fetched == ["attrs-1.0-py3-none-any.whl"]
+
+
+def test_layers_of_wheels_are_made_while_the_base_is_fetched(world: World) -> None:
+    wheel_made = threading.Event()
+
+    class SlowBases:
+        def open(self, _lock: Lock, _fetch_tree: Callable[[], None]) -> TreeContent:
+            return TreeContent(self.find_tree)
+
+        def find_tree(self) -> DebTree:
+            assert wheel_made.wait(60)
+            return world.tree()
+
+    def listen(event: BuildEvent) -> None:
+        if isinstance(event, StepFinished) and event.step == "tensorflow-gpu 2.4.4":
+            wheel_made.set()
+
+    ports = replace(world.ports("here", jobs=1), bases=SlowBases())
+    assemble([world.lock()], LayerFormat.GZIP_SPLICED, ports, listen)
 
 
 def test_steps_and_bytes_are_told(world: World) -> None:

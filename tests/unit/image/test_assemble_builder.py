@@ -17,9 +17,9 @@ from envbuilder.image.builds import BuildEvent, StepFinished, StepStarted
 from envbuilder.image.deliver import Delivery
 from envbuilder.image.layers.ports import AssemblyContext, LayerCache, NoLayerCache
 from envbuilder.image.layers.records import LayerRecord, Records
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import ImageLayerPin
 from envbuilder.oci.store import Store
 from tests.fakes.engine import FakeEngine

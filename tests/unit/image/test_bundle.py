@@ -15,9 +15,8 @@ import pytest
 from envbuilder.cli.system_errors import of_the_system
 from envbuilder.core.errors import DiskFull, SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.image.bundle import LOCK_NAME, bundle, files_of, open_bundle
-from envbuilder.lock.lock import OsPackagePin, ToolPin
+from envbuilder.lock.lock import OsPackagePin, OwnFile, ToolPin
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import file_of
 from envbuilder.oci.tar.writing import write

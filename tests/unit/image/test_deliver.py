@@ -11,7 +11,7 @@ import pytest
 from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
 from envbuilder.image.builder import Delivered
 from envbuilder.image.deliver import Delivery, Destinations
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.store import Store
 from tests.fakes.engine import FakeEngine

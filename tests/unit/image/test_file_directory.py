@@ -11,8 +11,8 @@ import pytest
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.bundle import files_of
 from envbuilder.image.file_directory import FileDirectory, NamedFile, named_files
+from envbuilder.lock.lock import OwnFile
 from envbuilder.lock.lockfile import load
-from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.store import Store
 from tests.fakes.catalogs import good_lock
 

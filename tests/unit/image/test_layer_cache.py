@@ -19,8 +19,7 @@ from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.layers.registry_cache import RegistryLayerCache
-from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import OwnFile
+from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.oci.documents import EMPTY
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.registry.client import RegistryClient

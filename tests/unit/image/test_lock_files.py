@@ -12,8 +12,7 @@ from envbuilder import __version__
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.lock_files import LockFiles, keep_own_files
-from envbuilder.lock.lock import Lock, ToolName, ToolPin
-from envbuilder.lock.spec_values import OwnFile
+from envbuilder.lock.lock import Lock, OwnFile, ToolName, ToolPin
 from envbuilder.oci.store import Store
 from tests.fakes.catalogs import good_lock
 

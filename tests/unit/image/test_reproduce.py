@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import BuildFailed
-from envbuilder.image.reproduce import ODD, PLAIN, Attempt, Surroundings, differences, reproduce
+from envbuilder.image.reproduce import ODD, PLAIN, BuildAttempt, Surroundings, differences, reproduce
 from envbuilder.lock.lockfile import load
 from envbuilder.oci.images import ImagePin, LayerFormat
 from envbuilder.oci.store import Store
@@ -23,8 +23,8 @@ IMAGE = ImagePin(
 LOCK = replace(good_lock(), image=IMAGE)
 
 
-def attempt(*layers: tuple[str, str], surroundings: Surroundings = PLAIN) -> Attempt:
-    return Attempt(surroundings=surroundings, manifest="m", layers=layers, seconds=1.0)
+def attempt(*layers: tuple[str, str], surroundings: Surroundings = PLAIN) -> BuildAttempt:
+    return BuildAttempt(surroundings=surroundings, manifest="m", layers=layers, seconds=1.0)
 
 
 def test_equal_attempts_do_not_differ() -> None:
@@ -59,7 +59,7 @@ def test_each_build_begins_with_the_files_of_the_lock_without_its_digests_and_no
     store.put(b"made before")
     seen: list[Path] = []
 
-    def build(folder: Path, surroundings: Surroundings) -> Attempt:
+    def build(folder: Path, surroundings: Surroundings) -> BuildAttempt:
         seen.append(folder)
         assert load((folder / "envbuilder.lock").read_text(encoding="utf-8"), "lock") == replace(LOCK, image=None)
         cache = Store(folder=folder / "cache" / "store")
@@ -77,7 +77,7 @@ def test_each_build_begins_with_the_files_of_the_lock_without_its_digests_and_no
 
 
 def test_a_build_that_fails_is_said(tmp_path: Path) -> None:
-    def build(folder: Path, surroundings: Surroundings) -> Attempt:
+    def build(folder: Path, surroundings: Surroundings) -> BuildAttempt:
         raise BuildFailed("it broke", hint="mend it", step="own")
 
     store = Store(folder=tmp_path / "store")

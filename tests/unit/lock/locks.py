@@ -10,19 +10,19 @@ from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvid
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.names import variable_problem
 from envbuilder.core.versions import Release
-from envbuilder.lock.container_settings import ContainerSettings, Healthcheck
+from envbuilder.lock.container_settings import ContainerSettings, Healthcheck, User
 from envbuilder.lock.lock import (
     BasePin,
     CudaPin,
     Lock,
     OsPackagePin,
+    OwnFile,
     PackageGroup,
     PackagePin,
     PythonPin,
     ToolName,
     ToolPin,
 )
-from envbuilder.lock.spec_values import OwnFile, User
 
 # What one line of a spec or a matrix can hold.
 LINES = st.text(st.characters(min_codepoint=32, max_codepoint=0x7E) | st.sampled_from("äß€語😀"), max_size=16)
@@ -143,6 +143,13 @@ FILES = st.builds(
     size=st.integers(0, 2**40),
     executable=st.booleans(),
 )
+PRIORITIZED = st.dictionaries(
+    st.sampled_from(["base", "own", "packages", "framework.tensorflow"]),
+    st.lists(st.from_regex(r"/(usr|opt)(/[A-Za-z0-9_+. -]{0,5}[a-z]){1,3}", fullmatch=True), max_size=3, unique=True)
+    .map(sorted)
+    .map(tuple),
+    max_size=2,
+).map(lambda layers: tuple(sorted(layers.items())))
 TEXTS = st.lists(LINES, max_size=2).map(tuple)
 WORDS = st.lists(LINES.filter(bool), max_size=3).map(tuple)
 SETTINGS = st.builds(
@@ -193,5 +200,6 @@ LOCKS = st.builds(
     inputs=PAIRS,
     epoch=st.integers(0, 2**33 - 1),
     files=st.lists(FILES, max_size=2, unique_by=lambda file: file.path).map(tuple),
+    prioritized_files=PRIORITIZED,
     name=st.sampled_from(["", "vision", "nlp-2_a.b"]),
 )

@@ -92,3 +92,13 @@ def test_a_python_that_the_installer_does_not_know_is_refused() -> None:
     row = replace(ROW, framework=replace(ROW.framework, pythons=(Release("2.7"), Release("3.8"))))
     with pytest.raises(UsageError, match=r"does not support Python 2\.7"):
         choose(row, spec(python="2.7"), Locator())
+
+
+def test_another_python_brings_the_source_builds_of_the_bases_that_have_it() -> None:
+    """Packages without a wheel for Python 3.6 are those without one on a base whose own interpreter is 3.6."""
+    [new, *others] = ROW.bases
+    old = replace(new, system=replace(new.system, id="old"), python=Release("3.7"), source_builds=("termcolor",))
+    row = replace(ROW, bases=(replace(new, source_builds=("gast",)), *others, old))
+    located, _ = choose(row, spec(python="3.7"), Locator())
+    assert located.choice.source_builds == ("termcolor",)
+    assert choose(row, spec(), Locator())[0].choice.source_builds == ("gast",)

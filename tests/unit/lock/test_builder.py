@@ -12,7 +12,7 @@ from envbuilder.catalog.selection import find
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import parse
 from envbuilder.image.plan.layers import REQUIREMENT, plan
-from envbuilder.lock.builder import Ingredients, assemble, refuse_policy
+from envbuilder.lock.builder import LockIngredients, assemble, refuse_policy
 from envbuilder.lock.create import lock
 from envbuilder.lock.diff import compare
 from envbuilder.lock.locations import Located, Refused
@@ -24,7 +24,7 @@ from tests.fakes.ports import lock_ports
 
 def assembled(row: Environment, *, place: int = 0) -> Lock:
     choice = row.bases[place]
-    ingredients = Ingredients(
+    ingredients = LockIngredients(
         located=Located(
             choice=choice,
             base=BasePin(id=choice.system.id, kind=choice.system.kind, image="", digest="sha256:" + "0" * 64),

@@ -10,12 +10,11 @@ import pytest
 from envbuilder.core.errors import InvalidInput
 from envbuilder.lock.container_settings import ContainerSettings, Healthcheck, duration_text
 from envbuilder.lock.diff import compare
-from envbuilder.lock.lock import Lock
+from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import digest, dump, load
-from envbuilder.lock.spec import read_spec
-from envbuilder.lock.spec_values import OwnFile
 from envbuilder.lock.targets import load_spec
 from tests.fakes.catalogs import good_lock, small_catalog
+from tests.fakes.specs import read_spec
 
 EVERY = ContainerSettings(
     command=("--fast",),

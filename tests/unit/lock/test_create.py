@@ -18,12 +18,13 @@ from envbuilder.core.versions import Release
 from envbuilder.curation.prove import prove
 from envbuilder.lock.closures import Chosen, Closure
 from envbuilder.lock.create import lock
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder, dump_closures, request_digest
 from envbuilder.lock.resolve.uv_resolver import BUILD_TOOLS_CUTOFF
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.staleness import as_shipped, staleness, upgraded
 from tests.fakes.catalogs import real_catalog, small_catalog, small_row
 from tests.fakes.ports import HOOK, PROBE, UV, lock_ports

@@ -69,6 +69,7 @@ def test_a_package_that_changes_its_layer_is_told_twice() -> None:
         (replace(LOCK, user=replace(LOCK.user, uid=7)), "user"),
         (replace(LOCK, os_packages=LOCK.os_packages[1:]), "os_packages.curl"),
         (replace(LOCK, python=replace(LOCK.python, sha256="0" * 64)), "python"),
+        (replace(LOCK, prioritized_files=(("own", ("/opt/x",)),)), "prioritized_files.own"),
     ],
 )
 def test_every_other_pin_is_compared_too(new: Lock, field: str) -> None:

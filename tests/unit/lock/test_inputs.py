@@ -11,10 +11,11 @@ from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import Environment
 from envbuilder.core.memory_policy import GROWTH
 from envbuilder.core.versions import Release
+from envbuilder.lock.container_settings import User
 from envbuilder.lock.diff import changed_inputs
 from envbuilder.lock.inputs import inputs
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import Spec, User
+from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import good_lock, small_row
 
 ROW = small_row("tf-2.4-cuda11.0")
@@ -55,6 +56,10 @@ def test_inputs_are_sorted_and_have_no_empty_values() -> None:
         (replace(SPEC, env=(("A", "b"),)), '+ spec.env.A "b"'),
         (replace(SPEC, user=User(name="app", uid=7, gid=1000)), "~ spec.user app 1000:1000 -> app 7:1000"),
         (replace(SPEC, memory=GROWTH), "~ spec.memory all -> growth"),
+        (
+            replace(SPEC, prioritized=(("own", ("/opt/a", "/opt/b")), ("system", ("/usr/c",)))),
+            "+ spec.prioritized_files 3 files, ff702ff15521",
+        ),
     ],
 )
 def test_a_change_of_the_spec_is_named(spec: Spec, told: str) -> None:

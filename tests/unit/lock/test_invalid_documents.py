@@ -6,7 +6,7 @@ import pytest
 
 from envbuilder.core.errors import InvalidInput
 from envbuilder.lock.lockfile import dump, load
-from envbuilder.lock.spec import read_spec
+from tests.fakes.specs import read_spec
 from tests.unit.core.yaml.invalid import DATA, INVALID, assert_faults, cases, expectations, read_patch
 
 

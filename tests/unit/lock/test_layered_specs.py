@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.load.team_catalogs import load_with_teams
 from envbuilder.catalog.references import DirectoryReference
 from envbuilder.catalog.teams import CatalogPlace
 from envbuilder.core.errors import InvalidInput
@@ -31,7 +31,7 @@ def catalog(tmp_path: Path) -> Catalog:
     folder = team_catalog(tmp_path / "team")
     put(folder / "specs" / "gpu.yaml", 'extends: "parts/common.yaml"\npackages: ["pandas"]\n')
     put(folder / "specs" / "parts" / "common.yaml", 'environment: "tf-2.15-cpu"\nenv: {A: "1"}\n')
-    return load_catalog(DATA / "catalog", (CatalogPlace(folder=folder),))
+    return load_with_teams(DATA / "catalog", (CatalogPlace(folder=folder),))
 
 
 def loaded(spec: Path, text: str, base: str = "", catalog: Catalog | None = None) -> Spec:
@@ -72,6 +72,16 @@ def test_settings_of_containers_are_merged_by_their_kind(spec: Path) -> None:
     assert found.command == ("c",)
     assert len(found.ports) == 2
     assert found.labels == (("a", "1"), ("b", "2"))
+
+
+def test_an_entry_point_removes_the_command_of_the_extended_spec_as_in_a_dockerfile(spec: Path) -> None:
+    base = 'environment: "tf-2.15-cpu"\nentrypoint: ["a"]\ncommand: ["b"]\n'
+    found = loaded(spec, 'extends: "base.yaml"\nentrypoint: ["c"]\n', base).settings
+    assert (found.entrypoint, found.command) == (("c",), None)
+    both = loaded(spec, 'extends: "base.yaml"\nentrypoint: ["c"]\ncommand: ["d"]\n', base).settings
+    assert (both.entrypoint, both.command) == (("c",), ("d",))
+    kept = loaded(spec, 'extends: "base.yaml"\ncommand: ["d"]\n', base).settings
+    assert (kept.entrypoint, kept.command) == (("a",), ("d",))
 
 
 def test_a_requirement_replaces_that_of_the_same_package(spec: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import InvalidInput
+from envbuilder.lock.lock import OwnFile
 from envbuilder.lock.own_files import surveyed
-from envbuilder.lock.spec_values import OwnFile
 
 LINE = 7
 

@@ -13,10 +13,13 @@ from packaging.version import Version
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.memory_policy import GROWTH
 from envbuilder.core.versions import Release
-from envbuilder.lock.container_settings import ContainerSettings, Healthcheck
-from envbuilder.lock.spec import read_spec, with_sources
-from envbuilder.lock.spec_values import OwnFile, Sources, Spec, User
+from envbuilder.lock.container_settings import ContainerSettings, Healthcheck, User
+from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lock import OwnFile
+from envbuilder.lock.spec import with_sources
+from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import DATA
+from tests.fakes.specs import read_spec
 
 
 @given(st.text(alphabet='enviromtpacks:[]{}"-\n 10.', max_size=60) | st.text(max_size=40))

@@ -8,6 +8,7 @@ import pytest
 
 from envbuilder.core.errors import InvalidInput, UnknownEnvironment, UsageError
 from envbuilder.lock.lockfile import dump, replaced_lock
+from envbuilder.lock.prioritized_files import dump_prioritized, load_prioritized
 from envbuilder.lock.targets import LockTarget, RowTarget, load_spec, target
 from tests.fakes.catalogs import good_lock, small_catalog
 
@@ -21,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def put(path: Path, text: str) -> Path:
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(exist_ok=True, parents=True)
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -107,6 +108,54 @@ def test_a_file_that_is_no_lock_is_invalid_input(folder: Path) -> None:
     put(folder / "notes.txt", "hello")
     with pytest.raises(InvalidInput):
         meant("notes.txt")
+
+
+LIST = "schema: 1\nlayers:\n  own: [/opt/venv/b.py, /opt/venv/a.py]\n  base: [/usr/lib/libc.so.6]\n"
+LISTED = (("base", ("/usr/lib/libc.so.6",)), ("own", ("/opt/venv/a.py", "/opt/venv/b.py")))
+
+
+def test_the_list_of_files_that_are_fetched_first_is_read_beside_the_spec(folder: Path) -> None:
+    put(folder / "project" / "lists" / "reads.yaml", LIST)
+    path = put(folder / "project" / "envbuilder.yaml", f"{SPEC}prioritized_files: lists/reads.yaml\n")
+    assert load_spec(path, small_catalog()).prioritized == LISTED
+    assert load_prioritized(dump_prioritized(LISTED), "x") == LISTED
+
+
+def test_the_list_of_the_last_spec_counts_beside_the_spec_that_names_it(folder: Path) -> None:
+    put(folder / ".git" / "HEAD", "")
+    put(folder / "team" / "reads.yaml", LIST)
+    put(folder / "team" / "general.yaml", f"{SPEC}prioritized_files: reads.yaml\n")
+    path = put(folder / "own" / "envbuilder.yaml", "extends: ../team/general.yaml\n")
+    assert load_spec(path, small_catalog()).prioritized == LISTED
+    put(folder / "own" / "reads.yaml", "schema: 1\nlayers: {}\n")
+    put(path, "extends: ../team/general.yaml\nprioritized_files: reads.yaml\n")
+    assert load_spec(path, small_catalog()).prioritized == ()
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("missing.yaml", "file not found"),
+        ("../outside.yaml", "outside the directory of the spec"),
+        ("/etc/passwd", "outside the directory of the spec"),
+        ("link.yaml", "outside the directory of the spec"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_a_fault_of_the_spec(folder: Path, named: str, said: str) -> None:
+    put(folder / "outside.yaml", LIST)
+    path = put(folder / "project" / "envbuilder.yaml", f"{SPEC}prioritized_files: {named}\n")
+    (folder / "project" / "link.yaml").symlink_to("../outside.yaml")
+    with pytest.raises(InvalidInput) as caught:
+        load_spec(path, small_catalog())
+    [fault] = caught.value.faults
+    assert said in fault.problem
+    assert (fault.field, fault.line) == ("prioritized_files", 2)
+
+
+@pytest.mark.parametrize("layers", ["a: [relative]", "a: [/x/../y]", "a: [/x/.wh.y]", '"no layer": [/x]', "a: /x"])
+def test_a_list_with_a_wrong_path_or_layer_is_refused(layers: str) -> None:
+    with pytest.raises(InvalidInput):
+        load_prioritized(f"schema: 1\nlayers: {{{layers}}}\n", "reads.yaml")
 
 
 def test_directories_of_publishers_are_relative_to_the_spec(folder: Path) -> None:

@@ -13,12 +13,13 @@ from envbuilder.image.plan.layers import plan
 from envbuilder.image.render import rendered
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.create import lock
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin, PythonPin
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.resolve.resolver import Resolution
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
 from tests.fakes.catalogs import MATRICES, TEMPLATES, real_catalog, real_row
 from tests.fakes.ports import lock_ports

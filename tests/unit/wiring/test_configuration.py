@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.core.errors import InvalidInput, UsageError
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.configuration import LAYER_CACHE, MIRROR, SETTINGS, Option
 from envbuilder.wiring.configuration_file import parse
 from envbuilder.wiring.layer_caches import caches_to_read

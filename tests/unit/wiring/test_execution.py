@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.load.team_catalogs import load_with_teams
 from envbuilder.catalog.teams import CatalogPlace
 from envbuilder.cluster.execution.local_processes import LocalExecutor
 from envbuilder.cluster.execution.packed_files import read_files, unpack_files
@@ -136,7 +136,7 @@ def test_catalogs_of_teams_are_sent_and_their_results_return_to_them(here: Setti
     assert variables["ENVBUILDER_CATALOGS"] == f"{commit} {{files}}/teams/1"
     assert variables["ENVBUILDER_MATRICES"] == "{files}/matrices"
     one = with_settings(here, tmp_path, 'catalogs = ["team"]\n')
-    catalog = load_catalog(here.matrices, (CatalogPlace(folder=team),))
+    catalog = load_with_teams(here.matrices, (CatalogPlace(folder=team),))
     assert [place_of(one, catalog, row) for row in (ROW, OWN)] == ["matrices", "teams/0"]
     evidence = f"teams/0/evidence/{OWN}.yaml"
     records = CatalogFiles(matrices=team)

@@ -54,6 +54,21 @@ def test_a_name_that_registries_take_is_kept(text: str) -> None:
     assert image_name(text) == text
 
 
+def test_the_repository_may_be_omitted_before_a_tag(envbuilder: CommandLine) -> None:
+    envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    session = Session(settings(), small_catalog(), print)
+    made = image(session.store, [file("a", b"b")])
+    for name in ("envbuilder/vision:jupyter", "envbuilder/mine:1", "mine:1"):
+        session.records.keep_image(KeptImage(name=name, image=made, lock=digest(good_lock())))
+    for given, meant in (
+        ("vision:jupyter", "envbuilder/vision:jupyter"),
+        ("envbuilder/vision:jupyter", "envbuilder/vision:jupyter"),
+        ("mine:1", "mine:1"),
+        ("vision:other", "vision:other"),
+    ):
+        assert reference_of(session, given, Engine.AUTO) == meant
+
+
 def test_a_name_means_what_was_built_under_it(envbuilder: CommandLine) -> None:
     envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
     session = Session(settings(), small_catalog(), print)

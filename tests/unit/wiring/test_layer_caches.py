@@ -10,8 +10,8 @@ from envbuilder.core.errors import UsageError
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.ports import NoLayerCache
 from envbuilder.image.layers.registry_cache import RegistryLayerCache
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.wiring.configuration import LAYER_CACHE
 from envbuilder.wiring.layer_caches import caches_to_read, holds_base, layer_cache

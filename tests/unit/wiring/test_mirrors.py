@@ -1,11 +1,28 @@
-"""This host's Debian archive is found in every form of apt's configuration."""
+"""This host's Debian archive is found in every form of apt's configuration; other sources come from the settings."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from envbuilder.catalog.environments import BaseKind
-from envbuilder.wiring.mirrors import host_mirror
+from envbuilder.core.errors import UsageError
+from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.wiring.configuration_file import parse
+from envbuilder.wiring.mirrors import configured_archives, host_mirror, registry_mirror
+from envbuilder.wiring.settings import Settings
+
+
+def configured(folder: Path, text: str, **variables: str) -> Settings:
+    """Return the settings of a host with this configuration file and these variables."""
+    return Settings(
+        matrices=folder,
+        templates=folder,
+        cache_path=folder,
+        environ=variables,
+        configuration=parse(text, folder / "config.toml"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,3 +69,30 @@ def test_the_archive_of_ubuntu_is_another_one() -> None:
     texts = ["deb http://mirror.example/debian bookworm main\n", "URIs: http://mirror.example/ubuntu/\n"]
     assert host_mirror(texts, BaseKind.UBUNTU) == "http://mirror.example/ubuntu"
     assert host_mirror(texts[:1], BaseKind.UBUNTU) == ""
+
+
+def test_the_registry_mirror_is_that_of_the_command_line_else_of_the_variable_else_of_the_file(tmp_path: Path) -> None:
+    text = 'registry-mirror = "file.example"\n'
+    here = configured(tmp_path, text, ENVBUILDER_REGISTRY_MIRROR="variable.example:5000")
+    assert registry_mirror(here, Sources(registry_mirror="line.example")) == "line.example"
+    assert registry_mirror(here, Sources()) == "variable.example:5000"
+    assert registry_mirror(configured(tmp_path, text), Sources()) == "file.example"
+    assert registry_mirror(configured(tmp_path, ""), Sources()) == ""
+
+
+def test_an_address_that_is_no_registry_is_refused_with_its_place(tmp_path: Path) -> None:
+    here = configured(tmp_path, 'registry-mirror = "me:secret@host.example"\n')
+    with pytest.raises(UsageError, match=r"config\.toml:1: must be HOST\[:PORT\] without credentials") as refused:
+        registry_mirror(here, Sources())
+    assert "secret" not in str(refused.value)
+
+
+def test_interpreter_archives_of_the_file_are_relative_to_it(tmp_path: Path) -> None:
+    archive = tmp_path / "pythons" / "cpython-3.7.tar.gz"
+    here = configured(tmp_path, 'python-archive = ["pythons/cpython-3.7.tar.gz"]\n')
+    with pytest.raises(UsageError, match=r"config\.toml:1: no such file: .*cpython-3\.7\.tar\.gz"):
+        configured_archives(here)
+    archive.parent.mkdir()
+    archive.touch()
+    assert configured_archives(here) == (archive,)
+    assert configured_archives(configured(tmp_path, "")) == ()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.load.team_catalogs import load_with_teams
 from envbuilder.catalog.teams import CatalogPlace
 from envbuilder.core.errors import UsageError
 from envbuilder.wiring.recording import records_of
@@ -17,7 +17,7 @@ from tests.fakes.teams import OWN, team_catalog
 
 
 def loaded(folder: Path, commit: str = "") -> Catalog:
-    return load_catalog(DATA / "catalog", (CatalogPlace(folder=team_catalog(folder), commit=commit),))
+    return load_with_teams(DATA / "catalog", (CatalogPlace(folder=team_catalog(folder), commit=commit),))
 
 
 def test_the_directory_of_a_team_is_written_to_also_beside_an_installed_package(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import SourceUnreachable, UsageError
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.build_inputs import package_files
 from envbuilder.wiring.mirrors import keyring, mirrors
 from envbuilder.wiring.session import Session

@@ -127,7 +127,7 @@ def test_every_index_that_is_asked_is_named(envbuilder: CommandLine, lock: Lock)
     envbuilder.set("UV_INDEX_URL", "me:hunter2@e.example/simple")
     assert first().startswith("e.example/simple (UV_INDEX_URL), and those of")
     envbuilder.set("UV_INDEX_URL", "http://me:hunter2@[")
-    assert first().startswith("an address that is none (UV_INDEX_URL), and those of")
+    assert first().startswith("an invalid address (UV_INDEX_URL), and those of")
 
 
 def test_plan_says_what_a_build_would_trust_and_does_not_count_as_one(envbuilder: CommandLine, lock: Lock) -> None:

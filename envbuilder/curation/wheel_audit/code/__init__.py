@@ -1,4 +1,4 @@
-"""What the machine code of a TensorFlow wheel says: cuDNN compiled in, libraries opened at run time, AVX.
+"""Facts from the machine code of a TensorFlow wheel: cuDNN compiled in, libraries opened at run time, AVX.
 
 Nothing is run or loaded, and nothing is guessed: what cannot be read is None, or left out. Each function takes
 pyelftools' `ELFFile` on a seekable binary file of x86-64. What pyelftools raises for damaged tables (`ELFError`,

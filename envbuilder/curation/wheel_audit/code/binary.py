@@ -16,7 +16,7 @@ from math import gcd
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import Section
 
-from envbuilder.curation.wheel_audit.code.instructions import Memory, instructions
+from envbuilder.curation.wheel_audit.code.instructions import MemoryOperand, instructions
 
 _CHUNK = 1 << 20
 _LONGEST_NAME = 1 << 14
@@ -154,7 +154,7 @@ class Binary:
         stub = stub.removeprefix(b"\xf3\x0f\x1e\xfa")
         jump = next(instructions(stub, target + 16 - len(stub)), None) if len(stub) > 6 else None
         place = jump.operands[0] if jump is not None and jump.name == "jmp" else None
-        return jump.end + place.displacement if jump and isinstance(place, Memory) and place.relative else None
+        return jump.end + place.displacement if jump and isinstance(place, MemoryOperand) and place.relative else None
 
     def _symbols(self, name: str) -> _Table | None:
         section = self._elf.get_section_by_name(name)

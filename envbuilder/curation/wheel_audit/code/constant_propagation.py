@@ -16,7 +16,7 @@ from envbuilder.curation.wheel_audit.code.instructions import (
     Constant,
     Direct,
     Instruction,
-    Memory,
+    MemoryOperand,
     Operand,
     Register,
     instructions,
@@ -75,7 +75,7 @@ def _value(state: CpuState, step: Instruction, operand: Operand) -> Value:
             return Value(0, operand.value)
         case Direct() if not operand.high:
             return state.register(operand.register)
-        case Memory():
+        case MemoryOperand():
             return state.load(state.address(operand, step.end), operand.size)
         case _:
             return state.unknown()
@@ -86,7 +86,7 @@ def _put(state: CpuState, step: Instruction, operand: Operand, value: Value | No
     match operand:
         case Direct():
             state.set(operand.register, None if value is None or operand.high else _sized(value, operand.size))
-        case Memory():
+        case MemoryOperand():
             state.store(state.address(operand, step.end), operand.size, value)
         case _:
             # A constant is no destination.
@@ -107,7 +107,7 @@ def _move(state: CpuState, step: Instruction) -> None:
 
 def _load_address(state: CpuState, step: Instruction) -> None:
     target, source = step.operands
-    _put(state, step, target, state.address(source, step.end) if isinstance(source, Memory) else None)
+    _put(state, step, target, state.address(source, step.end) if isinstance(source, MemoryOperand) else None)
 
 
 def _clear_if_same(state: CpuState, step: Instruction) -> None:
@@ -164,7 +164,7 @@ def _forget(state: CpuState, _: Instruction) -> None:
 def _other(state: CpuState, step: Instruction) -> None:
     """Apply any other instruction, which may write all of its operands."""
     for operand in step.operands:
-        if isinstance(operand, Memory):
+        if isinstance(operand, MemoryOperand):
             state.store(state.address(operand, step.end), _WIDEST, None)
     for register in step.written:
         state.set(register, None)

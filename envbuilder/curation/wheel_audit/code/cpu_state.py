@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from envbuilder.curation.wheel_audit.code.instructions import Memory, Register
+from envbuilder.curation.wheel_audit.code.instructions import MemoryOperand, Register
 
 _WORD = (1 << 64) - 1
 
@@ -66,7 +66,7 @@ class CpuState:
         known = bytes(each for each in found if each is not None)
         return known if len(known) == size else None
 
-    def address(self, memory: Memory, end: int) -> Value:
+    def address(self, memory: MemoryOperand, end: int) -> Value:
         """Return the address of an operand.
 
         Args:

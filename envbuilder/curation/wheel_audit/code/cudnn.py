@@ -27,7 +27,7 @@ from envbuilder.curation.wheel_audit.code.instructions import (
     Constant,
     Direct,
     Instruction,
-    Memory,
+    MemoryOperand,
     Register,
     instructions,
 )
@@ -179,7 +179,7 @@ def _patch(binary: Binary, init: Function, known: tuple[int, int]) -> int | None
 def _pointed(binary: Binary, init: Function, known: tuple[int, int]) -> Iterator[int]:
     for step in instructions(binary.code(init), init.address):
         place = step.operands[1] if step.name == "lea" else None
-        if isinstance(place, Memory) and place.relative:
+        if isinstance(place, MemoryOperand) and place.relative:
             numbers = binary.read(step.end + place.displacement, 12)
             major, minor, patch = struct.unpack("<3i", numbers) if len(numbers) == 12 else (0, 0, 0)
             if (major, minor) == known and patch in _PATCHES:
@@ -215,5 +215,5 @@ def _compared(step: Instruction) -> int | None:
     if step.name != "cmp":
         return None
     compared, constant = step.operands
-    wide = isinstance(compared, Direct | Memory) and compared.size > 1
+    wide = isinstance(compared, Direct | MemoryOperand) and compared.size > 1
     return constant.value if wide and isinstance(constant, Constant) else None

@@ -54,7 +54,7 @@ class Direct:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class MemoryOperand:
     """An operand in memory.
 
     Attributes:
@@ -83,7 +83,7 @@ class Constant:
     value: int
 
 
-Operand: TypeAlias = Direct | Memory | Constant | None
+Operand: TypeAlias = Direct | MemoryOperand | Constant | None
 """None for a register that is not a general one."""
 
 
@@ -192,12 +192,12 @@ def _operand(operand: Any, registers: dict[int, Direct]) -> Operand:  # noqa: AN
     return registers.get(operand.reg)
 
 
-def _memory(operand: Any, registers: dict[int, Direct]) -> Memory:  # noqa: ANN401  capstone has no types
+def _memory(operand: Any, registers: dict[int, Direct]) -> MemoryOperand:  # noqa: ANN401  capstone has no types
     place = operand.mem
     base = registers.get(place.base)
     relative = place.base == _number("rip")
     whole = not place.base or relative or (base is not None and base.size == 8)
-    return Memory(
+    return MemoryOperand(
         base=base.register if base else None,
         displacement=place.disp,
         relative=relative,

@@ -14,9 +14,9 @@ from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.limits import Stalled, TooLong, whole
 from envbuilder.core.http.retries import PACING, Pacing, Patience
 from envbuilder.core.http.web import Web
-from envbuilder.image.base.deb.distributions import DEBIAN, Distribution, SuiteLocation, SuitePart, security_archive
+from envbuilder.image.base.deb.distributions import DEBIAN, DebDistribution, SuiteLocation, SuitePart, security_archive
 from envbuilder.image.base.deb.packages import PackageIndex
-from envbuilder.image.base.deb.release import ListedFile, Release, parse_release, stamp
+from envbuilder.image.base.deb.release import ListedFile, SuiteRelease, parse_release, stamp
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
 from envbuilder.oci.store import Store
@@ -43,7 +43,7 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebArchive:
-    """The archives of a distribution, in the order in which they are asked.
+    """The archives of a distribution, in the order in which they are used.
 
     Attributes:
         mirrors: Their addresses without a final slash. A later one is asked for the suites and files that an earlier
@@ -60,7 +60,7 @@ class DebArchive:
     """
 
     mirrors: tuple[str, ...]
-    distribution: Distribution = DEBIAN
+    distribution: DebDistribution = DEBIAN
     store: Store
     web: Web
     seen: SeenReleases
@@ -109,8 +109,8 @@ class DebArchive:
                 text = self._list(found, f"{path}.xz", packed, by_hash=release.by_hash, limit=unpacked.size)
                 yield text, SECURITY if place.beside else ""
 
-    def _release(self, part: SuitePart) -> tuple[str, SuiteLocation, Release]:
-        """Return where the first archive has a suite, and its Release after all checks.
+    def _release(self, part: SuitePart) -> tuple[str, SuiteLocation, SuiteRelease]:
+        """Return the location of a suite in the first archive that has it, and its Release after all checks.
 
         Raises:
             _NoRelease: No archive has it.
@@ -126,7 +126,7 @@ class DebArchive:
         # A server that fails may have what the others do not.
         raise next((error for error in failures if not isinstance(error, _NoRelease)), failures[0])
 
-    def _checked(self, directory: str, place: SuiteLocation, suite: str) -> Release:
+    def _checked(self, directory: str, place: SuiteLocation, suite: str) -> SuiteRelease:
         """Return the Release in a directory after checking its signature, its name and its date."""
         address = f"{directory}/InRelease"
         try:
@@ -194,7 +194,7 @@ class DebArchive:
                 raise SourceUnreachable(f"{_shown(address)} cannot be fetched: {problem}", hint=hint)
 
 
-def _read(web: Web, address: str, limit: int, distribution: Distribution) -> bytes:
+def _read(web: Web, address: str, limit: int, distribution: DebDistribution) -> bytes:
     """Return the content at an address whose scheme was checked.
 
     Raises:
@@ -251,23 +251,23 @@ class _NoRelease(SourceUnreachable):
     """An answer of the archive that a suite does not exist."""
 
 
-def _not_there(address: str, distribution: Distribution) -> _NotThere:
+def _not_there(address: str, distribution: DebDistribution) -> _NotThere:
     option = distribution.mirror_option
     hint = f"the archive does not have this suite: {option}; for a suite that has moved, the archive of old suites"
-    return _NotThere(f"{_shown(address)} is not there", hint=hint)
+    return _NotThere(f"{_shown(address)} does not exist", hint=hint)
 
 
-def _login_hint(distribution: Distribution) -> str:
+def _login_hint(distribution: DebDistribution) -> str:
     example = f"--{distribution.kind.value}-mirror https://USER:PASSWORD@HOST/{distribution.kind.value}"
     return f"name user and password in the address ({example}), or the host in ~/.netrc"
 
 
-def _network_hint(distribution: Distribution) -> str:
+def _network_hint(distribution: DebDistribution) -> str:
     option = distribution.mirror_option
     return f"check network, proxy and CA bundle (SSL_CERT_FILE), or name another archive: {option}"
 
 
-def _refuse_address(address: str, distribution: Distribution) -> None:
+def _refuse_address(address: str, distribution: DebDistribution) -> None:
     try:
         parts = urlsplit(address)
         named = parts.scheme == "file" or bool(parts.hostname and (parts.port is None or parts.port))
@@ -276,7 +276,7 @@ def _refuse_address(address: str, distribution: Distribution) -> None:
         named = False
     if not named or not address.isprintable() or " " in address:
         raise SourceUnreachable(
-            f"{_shown(address)!r} is no address of a package archive",
+            f"{_shown(address)!r} is not the address of a package archive",
             hint=f"name one: {distribution.mirror_option}",
         )
 

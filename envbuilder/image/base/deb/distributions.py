@@ -49,7 +49,7 @@ class SuitePart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Distribution:
+class DebDistribution:
     """A distribution of .deb packages.
 
     Attributes:
@@ -104,7 +104,7 @@ class Distribution:
         )
 
 
-DEBIAN = Distribution(
+DEBIAN = DebDistribution(
     kind=BaseKind.DEBIAN,
     title="Debian",
     keyring=_KEYRINGS / "debian-archive-keyring.gpg",
@@ -115,7 +115,7 @@ DEBIAN = Distribution(
 )
 """Its keyring has the keys in use; `debian-archive-removed-keys.gpg`, beside it, has the retired ones."""
 
-UBUNTU = Distribution(
+UBUNTU = DebDistribution(
     kind=BaseKind.UBUNTU,
     title="Ubuntu",
     keyring=_KEYRINGS / "ubuntu-archive-keyring.gpg",

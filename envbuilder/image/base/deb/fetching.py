@@ -59,7 +59,7 @@ def silent(archive: DebArchive, pins: Sequence[OsPackagePin], error: SourceUnrea
         FailedPackage(
             pin=pin,
             error=SourceUnreachable(
-                f"{deb_file(pin).file} cannot be fetched: no archive of {title} answers ({error.message})",
+                f"{deb_file(pin).file} cannot be fetched: no {title} archive answers ({error.message})",
                 hint=error.hint,
             ),
         )

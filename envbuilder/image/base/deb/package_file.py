@@ -11,14 +11,14 @@ from typing import BinaryIO
 
 from envbuilder.core.archives.ar_reader import ArPart, opened_part, parts
 from envbuilder.core.archives.decompression import unpacked
-from envbuilder.core.archives.limits import Budget, Limits
+from envbuilder.core.archives.limits import ArchiveLimits, Budget
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.oci.tar.members import Member, of_tar
 
-_CONTROL = Limits(member=16 << 20, total=64 << 20, members=1000)
+_CONTROL = ArchiveLimits(member=16 << 20, total=64 << 20, members=1000)
 """Limits for the control files of a package; of 425 packages of Debian 12 none had more than 430 kB (2026-11-22)."""
 
 
@@ -75,7 +75,7 @@ def _require_format(stream: BinaryIO, found: Mapping[str, ArPart]) -> None:
     """
     first = next(iter(found.values()), None)
     if first is None or first.name != "debian-binary" or not opened_part(stream, first).read(2) == b"2.":
-        raise BadArchive("it is no .deb of format 2")
+        raise BadArchive("it is not a .deb of format 2")
 
 
 def _part(found: Mapping[str, ArPart], kind: str) -> ArPart:
@@ -94,7 +94,7 @@ def _control(stream: BinaryIO, part: ArPart) -> dict[str, bytes]:
             if entry.flag == FILE:
                 found[entry.path] = b"".join(tar.content())
     if "control" not in found:
-        raise BadArchive("it does not say what it is")
+        raise BadArchive("its control file lacks Package or Version")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The `Release` file of a suite: its names, its date and its lists.
+"""The `SuiteRelease` file of a suite: its names, its date and its lists.
 
 Source: https://wiki.debian.org/DebianRepository/Format, sections Release and By-Hash; the files of bullseye, bookworm,
 trixie, bionic and focal, read 2026-11-22.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.base.deb.distributions import DEBIAN, Distribution, SuiteLocation
+from envbuilder.image.base.deb.distributions import DEBIAN, DebDistribution, SuiteLocation
 
 _FIELD = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*):(?: ?(.*))?")
 _ENTRY = re.compile(r" ([0-9a-f]{64}) +([0-9]{1,12}) +(\S{1,1024})")
@@ -39,7 +39,7 @@ class ListedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class SuiteRelease:
     """A suite at one time.
 
     Attributes:
@@ -59,7 +59,7 @@ class Release:
     files: dict[str, ListedFile]
 
     def refuse_unfit(
-        self, asked: SuiteLocation, *, now: datetime, allow_expired: bool, distribution: Distribution = DEBIAN
+        self, asked: SuiteLocation, *, now: datetime, allow_expired: bool, distribution: DebDistribution = DEBIAN
     ) -> None:
         """Raise VerificationFailed unless this is the requested suite and valid now.
 
@@ -93,7 +93,7 @@ class Release:
             )
 
 
-def parse_release(text: str, name: str, hint: str = DEBIAN.another_mirror) -> Release:
+def parse_release(text: str, name: str, hint: str = DEBIAN.another_mirror) -> SuiteRelease:
     """Parse a Release file.
 
     Args:
@@ -107,7 +107,7 @@ def parse_release(text: str, name: str, hint: str = DEBIAN.another_mirror) -> Re
     fields, sections = _fields(text, name, hint)
     if "Date" not in fields:
         raise VerificationFailed(f"{name} has no field Date", hint=hint)
-    return Release(
+    return SuiteRelease(
         names=frozenset(filter(None, (fields.get("Suite", ""), fields.get("Codename", "")))),
         label=fields.get("Label", ""),
         date=_time(fields["Date"], "Date", name, hint),

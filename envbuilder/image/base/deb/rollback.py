@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import replacing
-from envbuilder.image.base.deb.distributions import DEBIAN, Distribution
+from envbuilder.image.base.deb.distributions import DEBIAN, DebDistribution
 from envbuilder.image.base.deb.release import stamp
 
 _LAG = timedelta(days=1)
@@ -30,7 +30,7 @@ class SeenReleases:
 
     folder: Path
 
-    def refuse_older(self, suite: str, date: datetime, distribution: Distribution = DEBIAN) -> None:
+    def refuse_older(self, suite: str, date: datetime, distribution: DebDistribution = DEBIAN) -> None:
         """Raise VerificationFailed if a Release is more than a day older than the newest one that was seen."""
         newest = self._newest(suite)
         if newest is not None and date < newest - _LAG:

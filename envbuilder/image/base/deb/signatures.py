@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
-from envbuilder.image.base.deb.distributions import DEBIAN, Distribution
+from envbuilder.image.base.deb.distributions import DEBIAN, DebDistribution
 
 _TIMEOUT = 30.0
 _HEAD = 64
@@ -56,7 +56,7 @@ class Keyring:
     """
 
     named: Path | None = None
-    distribution: Distribution = DEBIAN
+    distribution: DebDistribution = DEBIAN
     path: str = "/usr/bin:/bin"
 
     @property

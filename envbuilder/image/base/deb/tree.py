@@ -14,8 +14,8 @@ from pathlib import Path
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_paths import MERGED, merged
+from envbuilder.image.base.deb.dpkg_rules import Below, is_equal, replaces, require_admitted, require_pinned
 from envbuilder.image.base.deb.package_file import DebFile, open_deb
-from envbuilder.image.base.deb.replacement import Below, is_equal, replaces, require_admitted, require_pinned
 from envbuilder.image.base.privileges import unprivileged
 from envbuilder.lock.lock import OsPackagePin
 from envbuilder.oci.tar.members import Kind, Member, file_of

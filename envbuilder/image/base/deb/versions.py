@@ -27,7 +27,7 @@ newest = cmp_to_key(compare)
 
 
 def fits(version: str, relation: str, other: str) -> bool:
-    """Return True if a version stands in a relation (`<<`, `<=`, `=`, `>=`, `>>`) to another."""
+    """Return True if a version has a relation (`<<`, `<=`, `=`, `>=`, `>>`) to another."""
     order = compare(version, other)
     return {"<<": order < 0, "<=": order <= 0, "=": order == 0, ">=": order >= 0, ">>": order > 0}[relation]
 

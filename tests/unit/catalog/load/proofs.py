@@ -7,12 +7,12 @@ from datetime import date
 from hypothesis import strategies as st
 
 from envbuilder.catalog.evidence import (
-    BuiltImage,
     BuiltWithStandIns,
     Documented,
     Evidence,
     Grade,
     Measured,
+    ProvenImage,
     RanOnCpu,
     RanOnGpu,
     Resolved,
@@ -39,7 +39,7 @@ EVIDENCE: st.SearchStrategy[Evidence] = st.one_of(
         when=DAYS,
         report=LINES,
     ),
-    st.builds(BuiltImage, base=NAMES, python=LINES, closure=DIGESTS, lock=DIGESTS, when=DAYS, report=LINES),
+    st.builds(ProvenImage, base=NAMES, python=LINES, closure=DIGESTS, lock=DIGESTS, when=DAYS, report=LINES),
     st.builds(RanOnGpu, base=NAMES, gpu=LINES, driver=LINES, closure=DIGESTS, lock=DIGESTS, when=DAYS, report=LINES),
 )
 UNPROVEN = st.builds(Unproven, grade=st.sampled_from(Grade), why=LINES, when=DAYS)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.load.team_catalogs import load_with_teams
 from envbuilder.catalog.selection import named
 from envbuilder.catalog.teams import CatalogPlace
 from envbuilder.core.errors import InvalidInput
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def loaded(*folders: Path) -> Catalog:
-    return load_catalog(DATA / "catalog", tuple(CatalogPlace(folder=folder) for folder in folders))
+    return load_with_teams(DATA / "catalog", tuple(CatalogPlace(folder=folder) for folder in folders))
 
 
 def told(*folders: Path) -> str:

@@ -12,7 +12,7 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.tree_store import DebTree, TreeStore
-from envbuilder.lock.spec_values import Sources
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.inventory import inventory
 from envbuilder.wiring.settings import settings
 from tests.fakes.catalogs import real_catalog

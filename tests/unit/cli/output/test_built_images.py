@@ -83,8 +83,8 @@ def test_the_text_names_layers_destinations_and_the_next_command(capsys: pytest.
     print_built([ASSEMBLED])
     text = capsys.readouterr().out
     assert f"{LOCK.environment}: 3 MiB in 2 layers, 1 made now\n  {ASSEMBLED.manifest}\n  a:1\n  a:2\n" in text
-    assert "wrote image.tar\nloaded into the engine: 7 B in 1 layers, 3 were there\n" in text
-    assert f"pushed localhost:5000/a:1: 10 B in 1 layers, 2 were there; 0.5s\n  {PUSH.digest}\n" in text
+    assert "wrote image.tar\nloaded into the engine: 7 B in 1 layers, 3 already present\n" in text
+    assert f"pushed localhost:5000/a:1: 10 B in 1 layers, 2 already present; 0.5s\n  {PUSH.digest}\n" in text
     assert "note: libodd.so is missing\n" in text
     assert text.endswith("2.5s, 400 B downloaded\nnext: `envbuilder validate a:1`\n")
 

@@ -26,9 +26,19 @@ def test_the_last_column_is_folded_on_a_narrow_terminal(on_terminal: pytest.Monk
     assert lines[1:3] == ["1   Python 3.11", "    from the OS"]
 
 
-def test_a_column_without_room_is_left_to_the_terminal(on_terminal: pytest.MonkeyPatch) -> None:
-    on_terminal.setenv("COLUMNS", "10")
-    assert table(HEADER, ROWS).splitlines()[1] == "1   Python 3.11 from the OS"
+def test_a_cell_whose_words_have_no_room_in_its_column_has_the_next_line(on_terminal: pytest.MonkeyPatch) -> None:
+    on_terminal.setenv("COLUMNS", "20")
+    rows = [("a-long-identifier", "short"), ("b", "x"), ("c", "Python-3.11 of it")]
+    header, *lines = click.unstyle(table(HEADER, rows)).splitlines()
+    assert header == "ID                 LAYER"
+    assert lines == [
+        "a-long-identifier",
+        "    short",
+        "b                  x",
+        "c",
+        "    Python-3.11 of",
+        "    it",
+    ]
 
 
 def test_a_row_is_one_line_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:

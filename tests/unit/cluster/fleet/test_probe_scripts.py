@@ -46,7 +46,7 @@ def test_the_daemon_set_is_one_document_with_an_unprivileged_pod() -> None:
 
 
 def test_ssh_needs_a_list_of_nodes() -> None:
-    with pytest.raises(UsageError, match="list of nodes"):
+    with pytest.raises(UsageError, match="requires --nodes"):
         script(Launcher.SSH, ())
 
 

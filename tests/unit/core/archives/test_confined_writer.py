@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.archives.confined_writer import ConfinedWriter
 from envbuilder.core.archives.member_names import BadArchive
 
 
@@ -23,12 +23,12 @@ def root(tmp_path: Path) -> Path:
     return made
 
 
-def put(below: Below, path: str, data: bytes = b"data") -> None:
+def put(below: ConfinedWriter, path: str, data: bytes = b"data") -> None:
     with below.file(path, mode=0o644) as stream:
         stream.write(data)
 
 
-WAYS: dict[str, Callable[[Below, str], None]] = {
+WAYS: dict[str, Callable[[ConfinedWriter, str], None]] = {
     "file": put,
     "folder": lambda below, path: below.folder(path),
     "symlink": lambda below, path: below.symlink(path, "x"),
@@ -43,7 +43,7 @@ WAYS: dict[str, Callable[[Below, str], None]] = {
 def test_nothing_leaves_the_directory(root: Path, way: str, path: str) -> None:
     (root / "up").symlink_to("../outside")
     (root / "in").symlink_to(".")
-    with Below(root) as below:
+    with ConfinedWriter(root) as below:
         put(below, "own")
         with pytest.raises(BadArchive):
             WAYS[way](below, path)
@@ -53,14 +53,14 @@ def test_nothing_leaves_the_directory(root: Path, way: str, path: str) -> None:
 
 def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(root: Path) -> None:
     (root / "link").symlink_to("../outside/kept")
-    with Below(root) as below:
+    with ConfinedWriter(root) as below:
         put(below, "link", b"new")
     assert (root / "link").read_bytes() == b"new"
     assert (root.parent / "outside" / "kept").read_bytes() == b"kept"
 
 
 def test_a_folder_that_becomes_a_link_while_it_is_written_to_leads_nowhere(root: Path) -> None:
-    with Below(root) as below:
+    with ConfinedWriter(root) as below:
         put(below, "a/b/first")
         (root / "a" / "b").rename(root / "moved")
         (root / "a" / "b").symlink_to("../../outside")
@@ -75,7 +75,7 @@ def test_a_folder_that_becomes_a_link_while_it_is_written_to_leads_nowhere(root:
 def test_a_hard_link_is_to_a_file_of_the_directory_only(root: Path) -> None:
     (root / "up").symlink_to("../outside")
     (root / "link").symlink_to("../outside/kept")
-    with Below(root) as below:
+    with ConfinedWriter(root) as below:
         below.folder("folder")
         for to in ("up/kept", "link", "../outside/kept", "folder", "missing", "missing/deep"):
             with pytest.raises(BadArchive):
@@ -84,7 +84,7 @@ def test_a_hard_link_is_to_a_file_of_the_directory_only(root: Path) -> None:
 
 
 def test_a_file_has_its_mode_and_time_and_a_folder_gets_them_at_the_end(root: Path) -> None:
-    with Below(root) as below:
+    with ConfinedWriter(root) as below:
         below.folder("d", 0o700)
         with below.file("d/f", mode=0o640, mtime=1234, owner=(os.getuid(), os.getgid())) as stream:
             stream.write(b"x")
@@ -96,7 +96,7 @@ def test_a_file_has_its_mode_and_time_and_a_folder_gets_them_at_the_end(root: Pa
 
 
 def test_a_folder_does_not_give_way_to_a_file_nor_a_file_to_a_folder(root: Path) -> None:
-    with Below(root) as below:
+    with ConfinedWriter(root) as below:
         below.folder("folder")
         put(below, "file")
         for way, path in (
@@ -120,7 +120,7 @@ def handles(folder: Path) -> list[Path]:
 
 
 def test_handles_are_closed(root: Path) -> None:
-    with Below(root) as below:
+    with ConfinedWriter(root) as below:
         put(below, "a/b/c/d")
         below.hard_link("x/y", "a/b/c/d")
         with pytest.raises(BadArchive):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from envbuilder.core.archives.decompression import packing_by, unpacked
-from envbuilder.core.archives.limits import Budget, Limits
+from envbuilder.core.archives.limits import ArchiveLimits, Budget
 from envbuilder.core.archives.member_names import BadArchive
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -40,7 +40,7 @@ def test_streams_one_after_the_other_are_one(packing: str) -> None:
 
 @pytest.mark.parametrize("packing", ["gz", "bz2", "xz"])
 def test_a_bomb_is_stopped_at_its_limit(packing: str) -> None:
-    limits = Limits(free=1 << 20, ratio=10)
+    limits = ArchiveLimits(free=1 << 20, ratio=10)
     bomb = PACKERS[packing](bytes(8 << 20))
     with pytest.raises(BadArchive, match="unpacks to more than 1048576 bytes"):
         read(bomb, packing, Budget(len(bomb), limits))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.core.archives.limits import Budget, Limits
+from envbuilder.core.archives.limits import ArchiveLimits, Budget
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.tar_reader import FileStream, PlainStream, TarEntry, TarReader
 from tests.unit.core.archives.hostile import END, base256, header, octal, pax
@@ -78,7 +78,7 @@ def test_the_largest_owner_and_the_oldest_and_newest_time_are_read() -> None:
 
 
 def test_a_tar_of_more_members_than_allowed_is_refused() -> None:
-    limits = Limits(members=3)
+    limits = ArchiveLimits(members=3)
     assert len(read(header() * 3 + END, Budget(1, limits))) == 3
     with pytest.raises(BadArchive, match="more than 3 members"):
         read(header() * 4 + END, Budget(1, limits))
@@ -88,7 +88,7 @@ def test_a_tar_of_more_members_than_allowed_is_refused() -> None:
 
 def test_a_member_that_is_larger_than_allowed_is_refused_before_it_is_read() -> None:
     with pytest.raises(BadArchive, match="claims 2000 bytes"):
-        read(header(size=octal(2000)), Budget(1, Limits(member=1000)))
+        read(header(size=octal(2000)), Budget(1, ArchiveLimits(member=1000)))
 
 
 @given(st.binary(max_size=3000))

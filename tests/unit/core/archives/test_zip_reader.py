@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.archives.extraction import extract
-from envbuilder.core.archives.limits import Limits
+from envbuilder.core.archives.limits import ArchiveLimits
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.zip_reader import opened
 from tests.unit.core.archives.hostile import ZipPart, deflated, zipped
@@ -85,9 +85,9 @@ def test_a_directory_of_absurd_size_is_not_read(tmp_path: Path) -> None:
 def test_a_zip_of_more_members_than_allowed_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     path.write_bytes(zipped(ZipPart(name=b"%d" % number, data=b"") for number in range(4)))
-    with opened(path, Limits(members=4)) as content:
+    with opened(path, ArchiveLimits(members=4)) as content:
         assert len(content.members) == 4
-    with pytest.raises(BadArchive, match="more than 3 members"), opened(path, Limits(members=3)):
+    with pytest.raises(BadArchive, match="more than 3 members"), opened(path, ArchiveLimits(members=3)):
         pass
 
 

@@ -270,3 +270,34 @@ def test_a_certificate_of_another_time_is_told_as_a_question_of_the_clock(words:
     from urllib3.exceptions import SSLError  # noqa: PLC0415  as above
 
     assert words_of(SSLError(f"[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {words}")) == CLOCK
+
+
+def test_what_has_arrived_is_read_at_once_and_no_more_is_waited_for() -> None:
+    near, far = socket.socketpair()
+    with near, far:
+        near.settimeout(10)
+        far.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + bytes(40_000))
+        response = WatchedResponse(near)
+        response.begin()
+        assert len(response.read1(1 << 20)) == 40_000
+        far.sendall(bytes(30_000))
+        assert (len(response.read1(10_000)), len(response.read1(1 << 20))) == (10_000, 20_000)
+
+
+def test_a_body_that_ends_early_is_read_to_its_end() -> None:
+    near, far = socket.socketpair()
+    with near:
+        with far:
+            far.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + bytes(40_000))
+        response = WatchedResponse(near)
+        response.begin()
+        assert [len(response.read1(1 << 20)) for _ in range(2)] == [40_000, 0]
+
+
+def test_no_more_than_a_limit_is_added_to_what_was_read() -> None:
+    near, far = socket.socketpair()
+    with near, far:
+        far.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + bytes(150_000))
+        response = WatchedResponse(near)
+        response.begin()  # reads a few bytes of the body, too
+        assert [len(response.read1(1 << 20)) for _ in range(2)] == [64 << 10, 150_000 - (64 << 10)]

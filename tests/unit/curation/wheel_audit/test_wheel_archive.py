@@ -48,7 +48,7 @@ def test_an_unpacked_member_is_gone_when_the_block_ends(tmp_path: Path) -> None:
 def test_what_is_no_zip_file_is_no_wheel(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.whl"
     path.write_bytes(content)
-    with pytest.raises(InvalidInput, match=r"a\.whl: is no wheel"), open_wheel(path):
+    with pytest.raises(InvalidInput, match=r"a\.whl: is not a wheel"), open_wheel(path):
         pass
 
 

@@ -12,8 +12,7 @@ from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.diagnostics.checks.content import CONTENT_CHECKS, run_content_checks
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, Tier
 from envbuilder.image.contents import ContentExpectation, ImageContent, LibraryFile
-from envbuilder.lock.lock import Lock, PackageGroup
-from envbuilder.lock.spec_values import OwnFile
+from envbuilder.lock.lock import Lock, OwnFile, PackageGroup
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from tests.fakes.catalogs import good_lock
 from tests.fakes.vendor_archives import pin_of, with_archives

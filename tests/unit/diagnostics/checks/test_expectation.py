@@ -8,8 +8,8 @@ from envbuilder.catalog.environments import BaseKind, CudaProvider, Environment,
 from envbuilder.core.memory_policy import ALL
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.checks.expectation import expect
+from envbuilder.lock.container_settings import DEFAULT_USER
 from envbuilder.lock.lock import BasePin, CudaPin, Lock, PackageGroup, PackagePin, PythonPin
-from envbuilder.lock.spec_values import DEFAULT_USER
 from tests.fakes.catalogs import real_row
 from tests.unit.diagnostics.checks.expectations import TF_2_20
 

@@ -47,7 +47,7 @@ def test_a_machine_is_the_same_as_itself() -> None:
 def test_the_same_code_on_the_newer_machine_is_explained_by_who_holds_its_memory() -> None:
     found = both(host_facts("450.51.06", [V100]), host_facts("535.104.05", [replace(A100, used=30 * GIB)]))
     assert "held by pid 4242 (30 GiB): TensorFlow gets 10 GiB" in explained(found, AppliesTo.B)
-    assert "what fits into 40 GiB need not fit into 16 GiB" in explained(found, AppliesTo.A)
+    assert "a batch that fits into 40 GiB may not fit into 16 GiB" in explained(found, AppliesTo.A)
 
 
 def test_what_is_said_of_a_and_b_changes_places_with_them() -> None:

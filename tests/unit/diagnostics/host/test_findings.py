@@ -144,10 +144,10 @@ CAUGHT: list[tuple[str, Severity, str, MachineView]] = [
         "nouveau-loaded", P, "holds 0000:3b:00.0",
         without_driver(bus=bus("nouveau"), modules=modules(nvidia=False, nouveau=True)),
     ),
-    ("uvm-missing", P, "/dev/nvidia-uvm is not there: cuInit gives 999",
+    ("uvm-missing", P, "/dev/nvidia-uvm does not exist: cuInit gives 999",
         does_not_start(999, host=host(**nodes(*NO_UVM)))),
     ("uvm-missing", P, "module nvidia_uvm is not loaded", does_not_start(999, host=host(modules=modules(uvm=False)))),
-    ("uvm-missing", W, "/dev/nvidia-uvm is not there", view(host=host(**nodes(*NO_UVM)))),
+    ("uvm-missing", W, "/dev/nvidia-uvm does not exist", view(host=host(**nodes(*NO_UVM)))),
     (
         "devices-denied", P, "/dev/nvidia0 (mode 660)",
         does_not_start(100, host=host(**nodes(node("/dev/nvidia0", opened=False, error="EACCES", mode="660")))),

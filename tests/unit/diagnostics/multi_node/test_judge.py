@@ -20,7 +20,7 @@ _RECORDED = {
     "dropped": ("workers-connect", "packets to this port are dropped"),
     "taken": ("ports-free", "port 29500 is in use by another program"),
     "address": ("addresses-belong", "worker 0 answered in place of worker 1"),
-    "never": ("workers-reported", "worker 1 (worker-1:29500) never came: ECONNREFUSED"),
+    "never": ("workers-reported", "worker 1 (worker-1:29500) was never reached: ECONNREFUSED"),
     "killed": ("workers-reported", "worker 1 (worker-1:29500) ended 3.2 s after the start"),
     "mixed": ("versions-equal", "worker 0 has 2.4.4, worker 1 has 2.15.1"),
     "proxy": ("cluster-forms", "the proxy of http_proxy"),

@@ -104,7 +104,7 @@ def test_a_fact_that_was_not_asked_for_says_so() -> None:
         (b"", "", "not one JSON document"),
         (b"{} {}", "", "not one JSON document"),
         (b"\xff", "", "not one JSON document"),
-        (b'{"schema": NaN}', "", "NaN is no JSON"),
+        (b'{"schema": NaN}', "", "NaN is not JSON"),
         ("[" * 100_000, "", "not one JSON document"),
         ("[]", "", "must be an object"),
         ('{"schema": 2}', "schema", "another version"),

@@ -39,7 +39,7 @@ REPORT = Report(
     ),
     facts=(("TensorFlow", "2.4.4"), ("driver", "none")),
     deviations=("CUDA libraries are 11.8 instead of 11.0",),
-    not_covered=("that a driver fits: none was asked",),
+    not_covered=("that a driver fits: none was queried",),
     seconds=12.3456,
     figures=(Figure(name="GPU 0", value=8.1, unit="us", low=7.7, high=21.4, group="Latency"),),
 )
@@ -70,7 +70,7 @@ Deviations
 FAILED in tier cpu: 1 failed, 1 not proven, 1 passed (12.3 s)
 
 Tier cpu did not prove
-  - that a driver fits: none was asked
+  - that a driver fits: none was queried
 """
 
 words = st.text(st.characters(), max_size=300)

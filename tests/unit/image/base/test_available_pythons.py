@@ -11,7 +11,7 @@ import pytest
 
 from envbuilder.core.versions import Release
 from envbuilder.image.base.available_pythons import is_of_system, needed_glibc, python_programs
-from envbuilder.image.base.python_survey import Survey
+from envbuilder.image.base.python_survey import InterpreterSurvey
 
 SERIES = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -26,7 +26,7 @@ def installed(prefix: Path, files: Mapping[str, bytes] | None = None) -> Path:
 
 def test_the_program_of_these_tests_needs_what_its_elf_files_say() -> None:
     program = Path(sys.base_prefix) / "bin" / f"python{SERIES}"
-    survey = Survey()
+    survey = InterpreterSurvey()
     real = program.resolve()
     for file in (real, *real.parent.parent.glob(f"lib/python{SERIES}/lib-dynload/*.so")):
         survey.meet(str(file), file.read_bytes())

@@ -240,7 +240,7 @@ def test_a_base_is_made_of_the_newest_packages_of_a_suite_and_kept(tmp_path: Pat
     assert {pin.name for pin in made.packages} == set(INSTALLED)
     assert {member.path for member in of_tar(made.path)} >= {f"opt/{name}" for name in INSTALLED}
     assert trees.trees.current("debian-bookworm") == made
-    assert "unpacked without running the scripts of 1 packages: ca-certificates" in said
+    assert "unpacked without running the scripts of 1 package: ca-certificates" in said
 
 
 def test_own_packages_are_those_that_the_base_lacks(tmp_path: Path) -> None:

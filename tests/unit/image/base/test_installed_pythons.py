@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.versions import Release
-from envbuilder.image.base.installed_pythons import InstalledPython, installed_pythons
-from envbuilder.image.base.programs import Host, LineListener, Ran, ignore_line, run_program
+from envbuilder.image.base.installed_pythons import PythonProgram, installed_pythons
+from envbuilder.image.base.programs import BaseHost, LineListener, Ran, ignore_line, run_program
 from tests.unit.image.base.test_python_archive import elf, installation
 
 SERIES = Release("3.8")
@@ -37,8 +37,8 @@ def run(
 
 def found(
     home: Path, version: Release = SERIES, glibc: str = "2.31", environ: Mapping[str, str] | None = None
-) -> list[InstalledPython]:
-    host = Host(environ={"HOME": str(home), **(environ or {})}, run=run)
+) -> list[PythonProgram]:
+    host = BaseHost(environ={"HOME": str(home), **(environ or {})}, run=run)
     # The machine that runs the tests may have Pythons of its own below /usr and /opt.
     return [each for each in installed_pythons(version, Release(glibc), host) if home in each.program.parents]
 
@@ -62,7 +62,7 @@ def install(prefix: Path, version: str = "3.8.18", program: bytes = b"") -> Path
 )
 def test_it_is_found_where_a_tool_keeps_it(tmp_path: Path, place: str) -> None:
     program = install(tmp_path / place)
-    assert found(tmp_path) == [InstalledPython(program=program, version=Release("3.8.18"))]
+    assert found(tmp_path) == [PythonProgram(program=program, version=Release("3.8.18"))]
     assert not found(tmp_path, Release("3.7"))
 
 
@@ -134,7 +134,9 @@ def test_an_incomplete_one_and_one_that_does_not_start_come_last_with_their_reas
 
 
 def test_the_python_of_the_operating_system_is_found_and_refused() -> None:
-    host = Host(environ={**os.environ, "HOME": "/nonexistent", "PYENV_ROOT": "", "PATH": "/usr/bin"}, run=run_program)
+    host = BaseHost(
+        environ={**os.environ, "HOME": "/nonexistent", "PYENV_ROOT": "", "PATH": "/usr/bin"}, run=run_program
+    )
     systems = [Path("/usr/bin") / f"python3.{minor}" for minor in range(6, 20)]
     for program in (program for program in systems if program.is_file()):
         version = Release(program.name.removeprefix("python"))

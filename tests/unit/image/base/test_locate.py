@@ -14,13 +14,13 @@ from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, ToolMissi
 from envbuilder.core.versions import Release
 from envbuilder.image.base.available_pythons import packed_pythons
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.base.installed_pythons import InstalledPython
+from envbuilder.image.base.installed_pythons import PythonProgram
 from envbuilder.image.base.locate import DebBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebTree, TreeStore
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
-from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import file_of
 from tests.fakes.catalogs import small_row
@@ -49,7 +49,7 @@ def unreachable(version: Release, _folder: Path) -> PythonArchive:
 def pythons(
     tmp_path: Path,
     fetch: Callable[[Release, Path], PythonArchive] = unreachable,
-    installed: tuple[InstalledPython, ...] = (),
+    installed: tuple[PythonProgram, ...] = (),
 ) -> PythonArchives:
     store = FileStore(folder=tmp_path / "files")
     return PythonArchives(store=store, fetch=fetch, installed=lambda _version, _glibc: installed)
@@ -70,6 +70,14 @@ def test_a_named_archive_goes_before_one_that_was_packed_and_is_kept(tmp_path: P
     assert version_of(found) == "3.8.9"
     assert isinstance(found, PythonPin)
     assert source.store.find(found.sha256) is not None
+
+
+def test_an_archive_of_the_settings_comes_after_a_named_one_and_before_a_packed_one(tmp_path: Path) -> None:
+    source = replace(pythons(tmp_path), configured=(archive(tmp_path / "configured", "3.8.9"),))
+    source.store.add(archive(tmp_path / "packed", "3.8.18"))
+    named = Sources(python_archives=(str(archive(tmp_path / "named", "3.8.7")),))
+    assert version_of(source.locate(WANTED, BOOKWORM, Sources())) == "3.8.9"
+    assert version_of(source.locate(WANTED, BOOKWORM, named)) == "3.8.7"
 
 
 def test_the_newest_packed_one_is_taken_by_number_and_not_by_spelling(tmp_path: Path) -> None:
@@ -101,8 +109,8 @@ def test_an_archive_that_the_base_cannot_run_is_refused_with_the_reason(tmp_path
 
 def test_an_installed_python_that_fits_is_offered_by_name(tmp_path: Path) -> None:
     installed = (
-        InstalledPython(program=Path("/new/python3.8"), version=WANTED, problem="needs glibc 2.35, the base has 2.31"),
-        InstalledPython(program=Path("/opt/python3.8"), version=WANTED),
+        PythonProgram(program=Path("/new/python3.8"), version=WANTED, problem="needs glibc 2.35, the base has 2.31"),
+        PythonProgram(program=Path("/opt/python3.8"), version=WANTED),
     )
     found = pythons(tmp_path, installed=installed).locate(WANTED, BULLSEYE, Sources())
     assert isinstance(found, Refused)
@@ -112,7 +120,7 @@ def test_an_installed_python_that_fits_is_offered_by_name(tmp_path: Path) -> Non
 
 def test_an_installed_python_that_does_not_fit_is_never_offered(tmp_path: Path) -> None:
     installed = (
-        InstalledPython(program=Path("/new/python3.8"), version=WANTED, problem="needs glibc 2.35, the base has 2.31"),
+        PythonProgram(program=Path("/new/python3.8"), version=WANTED, problem="needs glibc 2.35, the base has 2.31"),
     )
     found = pythons(tmp_path, installed=installed).locate(WANTED, BULLSEYE, Sources())
     assert isinstance(found, Refused)
@@ -124,7 +132,7 @@ def test_an_installed_python_that_does_not_fit_is_never_offered(tmp_path: Path) 
 
 
 def test_an_installed_python_is_not_packed_unasked(tmp_path: Path) -> None:
-    installed = (InstalledPython(program=Path("/opt/python3.8"), version=WANTED),)
+    installed = (PythonProgram(program=Path("/opt/python3.8"), version=WANTED),)
     source = pythons(tmp_path, installed=installed)
     source.locate(WANTED, BULLSEYE, Sources())
     assert not source.store.named("*")

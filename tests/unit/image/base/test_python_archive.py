@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from envbuilder.core.elf import open_elf, read_search_path, read_shared_object
 from envbuilder.core.errors import InvalidInput, SourceUnreachable, ToolMissing, UsageError
 from envbuilder.core.versions import Release
-from envbuilder.image.base.interpreter import Interpreter, identify
-from envbuilder.image.base.programs import Host, LineListener, Ran, ignore_line, run_program
+from envbuilder.image.base.interpreter import PackableInterpreter, identify
+from envbuilder.image.base.programs import BaseHost, LineListener, Ran, ignore_line, run_program
 from envbuilder.image.base.python_files import select
 from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.uv_python import from_uv
@@ -27,7 +27,7 @@ from envbuilder.oci.tar.members import Member, file_of
 from tests.unit.curation.wheel_audit.wheels import elf as library
 
 EPOCH = 1_700_000_000
-HERE = Host(environ=os.environ, run=run_program)
+HERE = BaseHost(environ=os.environ, run=run_program)
 PATCHLEVEL = b'#define PY_MAJOR_VERSION 3\n#define PY_VERSION      "3.8.18"\n'
 
 
@@ -50,7 +50,7 @@ def search_of(content: bytes) -> str:
     return found.text if found else ""
 
 
-def installation(root: Path, program: bytes) -> Interpreter:
+def installation(root: Path, program: bytes) -> PackableInterpreter:
     sysconfig = "lib/python3.8/_sysconfigdata__linux_x86_64-linux-gnu.py"
     files = {
         "bin/python3.8": program,
@@ -76,10 +76,10 @@ def installation(root: Path, program: bytes) -> Interpreter:
     for path, data in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(data)
-    return Interpreter(version=Release("3.8.18"), prefix=root)
+    return PackableInterpreter(version=Release("3.8.18"), prefix=root)
 
 
-def chosen(interpreter: Interpreter) -> dict[str, Member]:
+def chosen(interpreter: PackableInterpreter) -> dict[str, Member]:
     return {member.path.removeprefix("python/"): member for member in select(interpreter, epoch=EPOCH).members}
 
 
@@ -137,7 +137,7 @@ def test_a_damaged_library_of_an_installation_is_refused(tmp_path: Path) -> None
 def test_an_incomplete_installation_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     with pytest.raises(UsageError, match=r"lib/python3\.8/os\.py, include/python3\.8/patchlevel\.h is missing"):
-        select(Interpreter(version=Release("3.8.18"), prefix=tmp_path), epoch=EPOCH)
+        select(PackableInterpreter(version=Release("3.8.18"), prefix=tmp_path), epoch=EPOCH)
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_other_pythons_are_refused_with_the_reason(change: dict[str, str], reaso
         "flags": "m",
         "prefix": "/opt/x",
     }
-    assert identify(Path("python"), Host(environ={}, run=Says(json.dumps(plain)))).series == "3.6"
+    assert identify(Path("python"), BaseHost(environ={}, run=Says(json.dumps(plain)))).series == "3.6"
     with pytest.raises(UsageError, match=reason) as caught:
-        identify(Path("python"), Host(environ={}, run=Says(json.dumps(plain | change))))
+        identify(Path("python"), BaseHost(environ={}, run=Says(json.dumps(plain | change))))
     assert caught.value.hint
 
 
@@ -247,13 +247,13 @@ def test_a_missing_archive_is_named(tmp_path: Path) -> None:
 
 def test_uv_is_asked_for_one_exact_build(tmp_path: Path) -> None:
     uv = Says("/pythons/bin/python3.8")
-    found = from_uv(Release("3.8.18"), uv=Path("uv"), folder=tmp_path / "p", host=Host(environ={}, run=uv))
+    found = from_uv(Release("3.8.18"), uv=Path("uv"), folder=tmp_path / "p", host=BaseHost(environ={}, run=uv))
     assert found == Path("/pythons/bin/python3.8")
     assert [command[-1] for command in uv.commands] == 2 * ["cpython-3.8.18-linux-x86_64-gnu"]
 
 
 def test_uv_that_fails_or_is_missing(tmp_path: Path) -> None:
-    failing = Host(environ={}, run=Says("error: no download found", status=2))
+    failing = BaseHost(environ={}, run=Says("error: no download found", status=2))
     with pytest.raises(SourceUnreachable, match="no download found") as caught:
         from_uv(Release("3.5.1"), uv=Path("uv"), folder=tmp_path, host=failing)
     assert "python pack" in caught.value.hint

@@ -22,7 +22,7 @@ from envbuilder.image.plan.layers import image_reference
 from envbuilder.lock.locations import Located, Refused
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin, PythonPin
 from envbuilder.lock.resolve.apt import AptResolver
-from envbuilder.lock.spec_values import Sources, Spec
+from envbuilder.lock.spec_values import Spec
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import file_of
@@ -41,7 +41,7 @@ TOUCH = "'http://mirror.example/pool/curl_7.88.1-10_amd64.deb' curl_7.88.1-10_am
 class Machine:
     """A machine that has one Debian tree and reaches no archive."""
 
-    def __init__(self, folder: Path, engine: FakeEngine, sources: Sources | None = None) -> None:
+    def __init__(self, folder: Path, engine: FakeEngine, mirror: str = "") -> None:
         self.said: list[str] = []
         self.store = Store(folder=folder / "store")
         trees = TreeStore(folder / "bases")
@@ -71,7 +71,7 @@ class Machine:
         self.bases = EngineBases(
             engine=engine,
             debian=debian,
-            sources=sources or Sources(),
+            registry_mirror=mirror,
             listener=lambda _: None,
             progress=self.said.append,
         )
@@ -114,9 +114,7 @@ def test_a_tree_that_is_not_here_is_pulled_from_the_mirror_that_is_named(tmp_pat
     name = str(image_reference(alone.lock(digest=digest)).at_registry("localhost:5000"))
     tree = replace(fake_image("tree"), diff_ids=(digest,))
     (tmp_path / "mirrored").mkdir()
-    mirrored = Machine(
-        tmp_path / "mirrored", FakeEngine(published={name: tree}), Sources(registry_mirror="localhost:5000")
-    )
+    mirrored = Machine(tmp_path / "mirrored", FakeEngine(published={name: tree}), "localhost:5000")
     assert mirrored.bases.provide(mirrored.lock(digest=digest)) == name
 
 

@@ -13,9 +13,9 @@ from envbuilder.image.builds import Builder, BuildEvent, EngineInfo
 from envbuilder.image.docker.image_builder import DockerBuilder
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.render import CopiedFile, HostFile
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Sources
 from tests.fakes.catalogs import good_lock
 from tests.fakes.engine import FAKE_INFO, FakeEngine, fake_image
 

@@ -11,9 +11,9 @@ from envbuilder.core.errors import EngineUnavailable, SourceUnreachable, Verific
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo
 from envbuilder.image.docker.registry_bases import RegistryBases, fetch_base
+from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin
-from envbuilder.lock.spec_values import Sources
 from tests.fakes.catalogs import small_row
 from tests.fakes.engine import FakeEngine, digest_of, fake_image
 
@@ -90,24 +90,38 @@ def test_without_an_engine_the_registry_is_asked_directly(sources: Sources, regi
     assert asked == [wanted.at_registry(registry) if registry else wanted]
 
 
+def test_a_mirror_of_this_host_gives_way_to_that_of_the_sources() -> None:
+    asked: list[ImageRef] = []
+
+    def ask(reference: ImageRef) -> str:
+        asked.append(reference)
+        return digest_of("of the registry")
+
+    bases = RegistryBases(engine=NoEngine(), ask=ask, mirror="mirror.example")
+    for sources in (Sources(), MIRRORED):
+        bases.locate(UNPINNED, sources)
+    wanted = ImageRef.parse(SYSTEM.image)
+    assert asked == [wanted.at_registry("mirror.example"), wanted.at_registry(MIRROR)]
+
+
 TREE = BasePin(id="debian-new", kind=BaseKind.DEBIAN, image="", digest=digest_of("layer", "tree"))
 NAME = ImageRef.parse("envbuilder/debian-new:1")
 
 
-def fetched(engine: FakeEngine, sources: Sources | None = None, *, layers: int = 1) -> str:
-    return fetch_base(engine, TREE, NAME, sources or Sources(), lambda _: None, layers=layers)
+def fetched(engine: FakeEngine, mirror: str = "", *, layers: int = 1) -> str:
+    return fetch_base(engine, TREE, NAME, mirror, lambda _: None, layers=layers)
 
 
 def test_a_tree_of_the_engine_is_taken_without_its_registry() -> None:
-    assert fetched(FakeEngine(images={str(NAME): fake_image("tree")}), MIRRORED) == str(NAME)
+    assert fetched(FakeEngine(images={str(NAME): fake_image("tree")}), MIRROR) == str(NAME)
 
 
 def test_a_tree_of_a_mirror_is_pulled_once_and_keeps_the_name_of_the_mirror() -> None:
     name = str(NAME.at_registry(MIRROR))
     engine = FakeEngine(published={name: fake_image("tree")})
-    assert fetched(engine, MIRRORED) == name
+    assert fetched(engine, MIRROR) == name
     engine.published.clear()
-    assert fetched(engine, MIRRORED) == name
+    assert fetched(engine, MIRROR) == name
 
 
 def test_another_tree_under_the_name_is_refused_with_the_command_that_removes_it() -> None:

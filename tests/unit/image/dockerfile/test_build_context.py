@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envbuilder.catalog.archives import ArchiveFormat
-from envbuilder.image.dockerfile.build_context import Attachment, Rendered, render, requirements
+from envbuilder.image.dockerfile.build_context import ContextFile, Rendered, render, requirements
 from envbuilder.image.plan.layers import plan
-from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, ToolPin
+from envbuilder.lock.lock import Lock, OsPackagePin, OwnFile, PackageGroup, ToolPin
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import OwnFile
 from tests.fakes.catalogs import TEMPLATES, good_lock
 from tests.fakes.vendor_archives import pin_of, with_archives
 
@@ -76,8 +75,8 @@ def test_the_lock_is_part_of_the_folder() -> None:
 
 def test_tools_are_executable_and_archives_are_not() -> None:
     uv, archive = sorted(rendered().attachments, key=lambda file: file.executable, reverse=True)
-    assert uv == Attachment(path="tools/uv", sha256=LOCK.tools[0].sha256, executable=True)
-    assert archive == Attachment(path=f"python/{LOCK.python.file}", sha256=LOCK.python.sha256)
+    assert uv == ContextFile(path="tools/uv", sha256=LOCK.tools[0].sha256, executable=True)
+    assert archive == ContextFile(path=f"python/{LOCK.python.file}", sha256=LOCK.python.sha256)
     assert [file.path for file in rendered().texts if file.executable] == ["tools/with-host"]
 
 

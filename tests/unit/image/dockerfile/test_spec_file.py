@@ -8,9 +8,9 @@ import pytest
 
 from envbuilder.catalog.environments import Environment
 from envbuilder.image.dockerfile.spec_file import render_spec
-from envbuilder.lock.spec import read_spec
 from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import TEMPLATES, real_catalog
+from tests.fakes.specs import read_spec
 
 ROWS = real_catalog().environments
 

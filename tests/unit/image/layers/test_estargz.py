@@ -14,7 +14,7 @@ import pytest
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.layers.entries import Entry, completed, folder, link, text
-from envbuilder.image.layers.estargz import LARGEST_CHUNK
+from envbuilder.image.layers.estargz import LARGEST_CHUNK, Prefetch
 from envbuilder.image.layers.layer_writer import Packed, Packing, write_layer, write_tar
 from envbuilder.image.layers.wheel_file import open_wheel
 from envbuilder.image.layers.wheels import Prefix, installed
@@ -82,12 +82,51 @@ def test_large_files_are_hardly_compressed_again(tmp_path: Path, store: Store) -
 
 def test_a_prefetched_layer_ends_with_its_landmark(store: Store) -> None:
     entries = completed([text("opt/a", b"hello"), text("opt/b", b"x" * 999)])
-    packed = write_layer(entries, store, LayerFormat.ESTARGZ, prefetched=True)
+    packed = write_layer(entries, store, LayerFormat.ESTARGZ, prefetch=Prefetch(whole=True))
     layer = lazy(store, packed)
     assert [each["name"] for each in layer.entries] == ["opt/", "opt/a", "opt/b", ".prefetch.landmark"]
     [(landmark, size, _)] = layer.chunks(".prefetch.landmark")
     assert (layer.read(".prefetch.landmark"), size) == (b"\x0f", 1)
     assert all(layer.entry(name)["offset"] < landmark for name in ("opt/a", "opt/b"))
+
+
+def test_named_files_are_before_the_landmark_with_their_directories(tmp_path: Path, store: Store) -> None:
+    named = frozenset(f"/{SITE}/toy/{name}" for name in ("text.py", "libtoy.so", "missing.py"))
+    entries = entries_of(wheel(tmp_path, WHEEL))
+    packed = write_layer(entries, store, LayerFormat.ESTARGZ, prefetch=Prefetch(files=named))
+    layer = lazy(store, packed)
+    [(landmark, _, _)] = layer.chunks(".prefetch.landmark")
+    before = [each["name"] for each in layer.entries if each.get("offset", landmark) < landmark]
+    # A large library is read in chunks: to fetch all of it would fetch what nobody reads.
+    assert before == [f"{SITE}/toy/text.py"]
+    names = [each["name"] for each in layer.entries]
+    folders = ["opt/", "opt/venv/", "opt/venv/lib/", "opt/venv/lib/python3.8/", f"{SITE}/", f"{SITE}/toy/"]
+    assert names[: names.index(".prefetch.landmark")] == [*folders, *before]
+    assert {path: layer.read(f"{SITE}/{path}") for path in WHEEL} == WHEEL
+
+
+def test_the_list_decides_about_a_layer_that_is_prefetched_without_one(store: Store) -> None:
+    entries = completed([text("opt/a", b"hello"), text("opt/b", b"x" * 999)])
+    both = Prefetch(whole=True, files=frozenset({"/opt/b"}))
+    layer = lazy(store, write_layer(entries, store, LayerFormat.ESTARGZ, prefetch=both))
+    assert [each["name"] for each in layer.entries] == ["opt/", "opt/b", ".prefetch.landmark", "opt/a"]
+
+
+def test_a_list_without_a_file_of_the_layer_changes_nothing(tmp_path: Path, store: Store) -> None:
+    entries = entries_of(wheel(tmp_path, WHEEL))
+    other = Prefetch(files=frozenset({"/opt/other"}))
+    assert write_layer(entries, store, LayerFormat.ESTARGZ, prefetch=other) == estargz(entries, store)
+
+
+def test_a_hard_link_that_is_named_holds_the_content(store: Store) -> None:
+    first = replace(file_of("etc/one", b"same", mtime=1), identity="i")
+    entries = [folder("etc"), Entry(member=first), Entry(member=replace(first, path="etc/two"))]
+    prefetch = Prefetch(files=frozenset({"/etc/two"}))
+    layer = lazy(store, write_layer(entries, store, LayerFormat.ESTARGZ, prefetch=prefetch))
+    assert [(each["name"], each["type"]) for each in layer.entries] == [
+        *(("etc/", "dir"), ("etc/two", "reg"), (".prefetch.landmark", "reg"), ("etc/one", "hardlink"))
+    ]
+    assert layer.read("etc/two") == b"same"
 
 
 def test_other_files_are_the_deflate_streams_of_their_wheel(tmp_path: Path, store: Store) -> None:
@@ -217,3 +256,6 @@ def test_the_tar_of_a_base_becomes_the_same_layer_as_its_members(tmp_path: Path,
     packed = write_tar(write(members, tmp_path / "x.tar").path, store, LayerFormat.ESTARGZ)
     assert packed == estargz([Entry(member=member) for member in members], store)
     assert lazy(store, packed).read("etc/x") == b"1" * 5000
+    first = Prefetch(files=frozenset({"/etc/x"}))
+    packed = write_tar(tmp_path / "x.tar", store, LayerFormat.ESTARGZ, prefetch=first)
+    assert [each["name"] for each in lazy(store, packed).entries] == ["etc/", "etc/x", ".prefetch.landmark"]

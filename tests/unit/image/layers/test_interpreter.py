@@ -12,7 +12,7 @@ import pytest
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.layers.entries import Entry
 from envbuilder.image.layers.interpreter import account_entries, archive_entries, venv_entries
-from envbuilder.lock.spec_values import DEFAULT_USER, User
+from envbuilder.lock.container_settings import DEFAULT_USER, User
 from envbuilder.oci.tar.members import EPOCH, Kind
 
 

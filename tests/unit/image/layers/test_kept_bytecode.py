@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from envbuilder.image.layers.bytecode import source_of
-from envbuilder.image.layers.entries import Entry, text
+from envbuilder.image.layers.entries import Entry, completed, text
 from envbuilder.image.layers.kept_bytecode import KeptBytecode
+from envbuilder.image.layers.layer_writer import Packed, Packing, write_layer
 from envbuilder.image.layers.records import Records
 from envbuilder.image.plan.layers import plan
 from envbuilder.lock.lock import Lock, PackagePin
@@ -25,11 +26,13 @@ SOURCES = {A: (text("opt/a/x.py", b"a"), text("opt/a/data", b"1")), B: (text("op
 
 @dataclass(kw_only=True)
 class Machine:
-    """A store, and an interpreter that notes what it compiles."""
+    """A store, and an interpreter that notes what it compiles; wheels that are opened are noted too."""
 
     store: Store
     lock: Lock = field(default_factory=good_lock)
     asked: list[str] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+    layer: Packed | None = field(default=None, init=False)
 
     @contextmanager
     def compile_all(self, entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
@@ -38,14 +41,21 @@ class Machine:
         yield [
             text(each.path.replace("/x.py", "/__pycache__/x.cpython-38.pyc"), b"code of " + each.member.read())
             for each in wanted
-            if each.member.read() != b"no Python"
+            if each.member.read() not in {b"", b"no Python"}
         ]
 
     def made(self, sources: Mapping[PackagePin, Sequence[Entry]]) -> dict[str, bytes]:
         """The bytecode by the path of its source; what was asked before is forgotten."""
         self.asked.clear()
+        self.opened.clear()
+
+        def files_of(pin: PackagePin) -> Sequence[Entry]:
+            self.opened.append(pin.sha256)
+            return sources[pin]
+
         kept = KeptBytecode(plan=plan(self.lock, digest(self.lock)), store=self.store)
-        with kept.compiled(sources, self.compile_all) as compiled:
+        with kept.compiled(tuple(sources), files_of, self.compile_all) as compiled:
+            self.layer = write_layer(completed(compiled), self.store, packing=Packing.COMPRESSED)
             assert len({each.path for each in compiled}) == len(compiled)
             return {source_of(each.path): each.member.read() for each in compiled}
 
@@ -56,14 +66,33 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def test_a_changed_wheel_alone_is_compiled_and_the_result_is_the_same_as_without_any_kept(machine: Machine) -> None:
-    first = machine.made(SOURCES)
+    first, layer = machine.made(SOURCES), machine.layer
     assert machine.asked == ["opt/a/x.py", "opt/b/x.py"]
-    assert machine.made(SOURCES) == first == {"opt/a/x.py": b"code of a", "opt/b/x.py": b"code of b"}
-    assert machine.asked == []
+    assert (machine.made(SOURCES), machine.layer) == (first, layer)
+    assert first == {"opt/a/x.py": b"code of a", "opt/b/x.py": b"code of b"}
+    assert (machine.asked, machine.opened) == ([], [])
     newer = replace(B, sha256="1" * 64)
     changed = machine.made({A: SOURCES[A], newer: (text("opt/b/x.py", b"newer"),)})
     assert changed == {"opt/a/x.py": b"code of a", "opt/b/x.py": b"code of newer"}
-    assert machine.asked == ["opt/b/x.py"]
+    assert (machine.asked, machine.opened) == (["opt/b/x.py"], [newer.sha256])
+
+
+@pytest.mark.parametrize("files", [(), (text("opt/b/lib.so", b"1"),), (text("opt/a/__init__.py", b""),)])
+def test_a_wheel_without_sources_is_opened_once(machine: Machine, files: tuple[Entry, ...]) -> None:
+    """Such as those of NVIDIA, which have gigabytes, and share an empty file."""
+    sources = {A: (*SOURCES[A], text("opt/a/__init__.py", b"")), B: files}
+    first = machine.made(sources)
+    assert machine.opened == [A.sha256, B.sha256]
+    assert machine.made(sources) == first == {"opt/a/x.py": b"code of a"}
+    assert machine.opened == []
+
+
+@pytest.mark.parametrize("content", [b"", b"no Python"])
+def test_a_kept_file_without_bytecode_hides_that_of_an_earlier_wheel(machine: Machine, content: bytes) -> None:
+    other = replace(A, sha256="5" * 64)
+    machine.made({other: (text("opt/c/x.py", b"c"),), B: (text("opt/a/x.py", content),)})
+    assert machine.made({A: SOURCES[A], B: (text("opt/a/x.py", content),)}) == {}
+    assert machine.opened == [A.sha256]
 
 
 def test_another_interpreter_compiles_again(machine: Machine) -> None:
@@ -87,7 +116,7 @@ def test_a_later_file_without_bytecode_hides_that_of_an_earlier_one(machine: Mac
 
 
 def test_a_wheel_that_another_one_covers_is_not_kept(machine: Machine) -> None:
-    machine.made({A: SOURCES[A], B: (text("opt/a/x.py", b"later"),)})
+    machine.made({A: SOURCES[A], replace(B, sha256="6" * 64): (text("opt/a/x.py", b"later"),)})
     assert machine.made(SOURCES)["opt/a/x.py"] == b"code of a"
 
 
@@ -104,4 +133,4 @@ def test_damaged_bytecode_is_compiled_again(machine: Machine) -> None:
 
 def test_a_wheel_that_is_alone_in_its_layer_is_not_kept_twice(machine: Machine) -> None:
     machine.made({A: SOURCES[A]})
-    assert list(machine.store.entries()) == []
+    assert list(Records(store=machine.store).layer_digests()) == []

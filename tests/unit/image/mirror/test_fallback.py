@@ -153,7 +153,7 @@ def test_an_archive_that_does_not_answer_is_asked_for_one_deb_only(
     pauses: list[float] = []
     quick = replace(trees.archives[BaseKind.DEBIAN], pacing=Pacing(pause=pauses.append))
     [failure] = replace(trees, archives={BaseKind.DEBIAN: quick}).fetch_all(BaseKind.DEBIAN, [*others, lost])
-    assert failure.error.message.startswith("lost.deb cannot be fetched: no archive of Debian answers (1.deb")
+    assert failure.error.message.startswith("lost.deb cannot be fetched: no Debian archive answers (1.deb")
     assert len(pauses) == TRIES - 1
 
 

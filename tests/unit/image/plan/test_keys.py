@@ -243,3 +243,11 @@ def test_an_own_package_that_is_built_hangs_on_the_environment_below_it() -> Non
     lock = with_build_stage(LOCK)
     assert "own" in changed(lock, with_pin("numpy", sha256="ef" * 32))
     assert "own" not in changed(LOCK, with_pin("numpy", sha256="ef" * 32))
+
+
+def test_a_list_of_files_that_are_fetched_first_changes_its_layers_where_they_have_an_order() -> None:
+    listed = replace(LOCK, prioritized_files=(("framework.tensorflow-gpu", ("/opt/a",)), ("missing", ("/opt/b",))))
+    for layer_format in LayerFormat:
+        old, new = keys(LOCK, layer_format), keys(listed, layer_format)
+        different = {name for name in old if old[name] != new[name]}
+        assert different == ({"framework.tensorflow-gpu"} if layer_format is LayerFormat.ESTARGZ else set())

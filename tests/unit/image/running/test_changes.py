@@ -8,12 +8,16 @@ import pytest
 
 from envbuilder.core.cache_directories import KEPT
 from envbuilder.core.errors import UsageError
-from envbuilder.image.running.changes import kept_in, place_for_changes, remove_kept
+from envbuilder.image.running.changes import KeptChanges, kept_in, place_for_changes, remove_kept
 
 
 def keep(folder: Path, digest: str = "sha256:1", *, made: str = "made") -> None:
     with place_for_changes(folder.parent / "work", folder, image="tf:1", digest=digest) as place:
         (place / made).touch()
+
+
+def no_engine(changes: KeptChanges) -> None:
+    raise AssertionError(changes)
 
 
 def test_changes_are_discarded_unless_they_are_kept(tmp_path: Path) -> None:
@@ -49,7 +53,7 @@ def test_two_runs_cannot_use_the_same_changes(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="is in use by another run"):
             keep(tmp_path / "mine")
         with pytest.raises(UsageError, match="is in use by another run"):
-            remove_kept(tmp_path, "mine")
+            remove_kept(tmp_path, "mine", no_engine)
 
 
 def test_kept_changes_are_listed_and_removed_by_name(tmp_path: Path) -> None:
@@ -60,7 +64,23 @@ def test_kept_changes_are_listed_and_removed_by_name(tmp_path: Path) -> None:
         ("a", "tf:1", "sha256:1"),
         ("b", "tf:1", "sha256:1"),
     ]
-    assert remove_kept(tmp_path, "a") > 0
+    assert remove_kept(tmp_path, "a", no_engine) > 0
     assert not (tmp_path / "a").exists()
     with pytest.raises(UsageError, match="no changes are kept as a; kept: b"):
-        remove_kept(tmp_path, "a")
+        remove_kept(tmp_path, "a", no_engine)
+
+
+def test_a_refused_command_leaves_no_new_directory(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UsageError, match="refused"),
+        place_for_changes(tmp_path, tmp_path / "mine", image="tf:1", digest="sha256:1"),
+    ):
+        raise UsageError("refused")
+    assert not (tmp_path / "mine").exists()
+    keep(tmp_path / "mine")
+    with (
+        pytest.raises(UsageError, match="refused"),
+        place_for_changes(tmp_path, tmp_path / "mine", image="tf:1", digest="sha256:1"),
+    ):
+        raise UsageError("refused")
+    assert (tmp_path / "mine" / "made").exists()

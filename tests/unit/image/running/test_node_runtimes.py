@@ -13,6 +13,8 @@ import pytest
 
 from envbuilder.core.errors import EngineError, ToolFailed, ToolMissing, UsageError
 from envbuilder.image.running.apptainer import PROGRAMS, ApptainerRunner
+from envbuilder.image.running.changes import kept_in, remove_kept
+from envbuilder.image.running.kept_images import container_of
 from envbuilder.image.running.node_runtimes import Program, find_program, is_in_registry, source_of
 from envbuilder.image.running.podman import PodmanRunner
 from envbuilder.oci.runtime.command import Caller, Console, PublishedPort, RunRequest
@@ -27,6 +29,7 @@ class Node:
 
     def __init__(self, folder: Path) -> None:
         self.root, self.programs, self.work = folder / "root", folder / "programs", folder / "work"
+        self.kept = folder / "kept"
         self.layout, self.sif = folder / "layout", folder / "x.sif"
         self.layout.mkdir()
         (self.layout / "oci-layout").touch()
@@ -38,7 +41,8 @@ class Node:
 
     def podman(self) -> PodmanRunner:
         podman_of_host(self.programs)
-        return PodmanRunner(program=find_program(("podman",), self.environ), work=self.work, root=self.root)
+        program = find_program(("podman",), self.environ)
+        return PodmanRunner(program=program, work=self.work, kept=lambda: self.kept, root=self.root)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -258,11 +262,38 @@ def test_a_terminal_is_handed_over(node: Node, make: Make) -> None:
     assert ("--tty" in node.last()) is (make is Node.podman)
 
 
-@both
-def test_changes_of_an_image_cannot_be_kept(node: Node, make: Make) -> None:
+def test_apptainer_keeps_no_changes(node: Node) -> None:
     request = RunRequest(image=str(node.layout), command=("/bin/true",), writable=True, keep="mine")
     with pytest.raises(UsageError, match="cannot keep changes of an image"):
-        make(node).follow(request, Console(output=print))
+        node.apptainer().follow(request, Console(output=print))
+    assert not node.kept.exists()
+
+
+def test_podman_keeps_changes_in_an_image_and_the_home_of_the_caller_in_the_cache(node: Node) -> None:
+    caller = Caller(uid=1234, gid=5, name="ada")
+    request = RunRequest(image=str(node.layout), command=("/bin/sh", "-c", "exit 3"), keep="mine", caller=caller)
+    podman = node.podman()
+    given = replace(request, env=(("TOKEN", "x"),))
+    assert podman.follow(given, Console(output=print)) == 3
+    (kept,) = kept_in(node.kept)
+    assert (kept.engine, kept.image, kept.bytes) == ("podman", str(node.layout), 5)
+    calls = [json.loads(line) for line in (node.programs / "calls").read_text().splitlines()]
+    (commit,) = [call for call in calls if call[0] == "commit"]
+    assert commit == ["commit", "--quiet", "--change", "ENV TOKEN=", container_of(kept), kept.reference]
+    (first,) = [call for call in calls if call[0] == "run"]
+    assert "feed" in first
+    assert "--rm" not in first
+    assert f"{node.kept}/mine/home:/home/ada" in first
+
+    assert node.podman().follow(request, Console(output=print)) == 3
+    again = [json.loads(line) for line in (node.programs / "calls").read_text().splitlines()]
+    second = [call for call in again if call[0] == "run"][-1]
+    assert kept.reference in second
+    assert [second[at + 1] for at, word in enumerate(second) if word == "--unsetenv"] == ["TOKEN"]
+
+    remove_kept(node.kept, "mine", lambda found: podman.forget(container_of(found), found.reference))
+    assert node.last() == ["image", "rm", kept.reference]
+    assert not kept_in(node.kept)
 
 
 def test_podman_publishes_ports_and_runs_as_the_caller_with_a_home(node: Node) -> None:

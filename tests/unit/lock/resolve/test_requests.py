@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from envbuilder.catalog.environments import BaseChoice
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.lock import PackageGroup, PackagePin
-from envbuilder.lock.resolve.requests import Resolved, build_request, layered, own_request, row_request
+from envbuilder.lock.resolve.requests import ResolvedDistributions, build_request, layered, own_request, row_request
 from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import real_row, small_row
 from tests.fakes.resolver import chosen
@@ -34,7 +34,7 @@ def in_layers(
     added: tuple[Chosen, ...] = (),
     build: tuple[Chosen, ...] = (),
 ) -> tuple[PackagePin, ...]:
-    return layered(ROW, choice, Resolved(shared=shared, added=added, complete=complete, build=build))
+    return layered(ROW, choice, ResolvedDistributions(shared=shared, added=added, complete=complete, build=build))
 
 
 def groups(pins: tuple[PackagePin, ...]) -> dict[str, str]:

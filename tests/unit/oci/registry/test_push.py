@@ -366,7 +366,7 @@ def test_a_fallback_tag_that_is_no_index_is_left_alone(
     tag = image.manifest.descriptor.digest.replace(":", "-")
     registry.put_manifest("team/tf", tag, "m", {"config": {}})
     before = registry.manifests["team/tf", tag]
-    with pytest.raises(SourceUnreachable, match="is no index"):
+    with pytest.raises(SourceUnreachable, match="is not an index"):
         push(client, image, reference(registry), store)
     assert registry.manifests["team/tf", tag] == before
     assert ("team/tf", "1") not in registry.manifests

@@ -11,7 +11,7 @@ from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import AssembledImage, Descriptor
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.failures import Stopped
+from envbuilder.oci.registry.failures import TransferStopped
 from envbuilder.oci.registry.push import Push
 from envbuilder.oci.registry.pushes import Pushes
 from envbuilder.oci.store import Store
@@ -114,7 +114,7 @@ def test_a_stopped_upload_ends_and_nothing_is_tagged(
 ) -> None:
     pushes = begun(client, store, reference(registry))
     pushes.stop()
-    with pytest.raises(Stopped):
+    with pytest.raises(TransferStopped):
         pushes.send("layer-0", blobs(image)[0])
     assert (registry.manifests, ("team/tf", blobs(image)[0].digest) in registry.blobs) == ({}, False)
 

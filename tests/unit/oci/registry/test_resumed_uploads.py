@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.failures import Stopped
+from envbuilder.oci.registry.failures import TransferStopped
 from envbuilder.oci.registry.parallel import Watch
 from envbuilder.oci.registry.push import push
 from envbuilder.oci.registry.upload_records import FOLDER, UploadRecords
@@ -40,7 +40,7 @@ def upload(client: RegistryClient, registry: Registry, records: UploadRecords, s
 
     def stop(seen: Transfer) -> None:
         if seen.current >= stop_at:
-            raise Stopped("as if it was killed")
+            raise TransferStopped("as if it was killed")
 
     before = len(registry.seen)
     repository = client.repository(reference(registry), push=True)
@@ -60,7 +60,7 @@ def upload(client: RegistryClient, registry: Registry, records: UploadRecords, s
 
 def interrupt(client: RegistryClient, registry: Registry, records: UploadRecords) -> None:
     """Leave in the middle of the second piece, and wait until the registry has noticed it."""
-    with pytest.raises(Stopped):
+    with pytest.raises(TransferStopped):
         upload(client, registry, records, PIECE + PIECE // 2)
     assert registry.left.wait(60)
 

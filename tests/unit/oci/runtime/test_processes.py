@@ -15,9 +15,9 @@ import pytest
 
 from envbuilder.core.errors import ToolFailed
 from envbuilder.oci.runtime.cancellation import CancellableSandbox, EventCancellation
-from envbuilder.oci.runtime.limits import result_of
 from envbuilder.oci.runtime.processes import KILLED, Ended, wait_for
 from envbuilder.oci.runtime.sandbox import Limits, Task
+from envbuilder.oci.runtime.task_processes import result_of
 from envbuilder.oci.runtime.unconfined import Unconfined
 
 MIB = 1 << 20

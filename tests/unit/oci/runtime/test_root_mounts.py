@@ -53,6 +53,20 @@ def test_a_folder_is_taken_apart_only_where_a_mount_point_is_missing(tree: Path,
     assert held(tree) == ["bin", "etc", "etc/known", "tmp", "tmp/old", "usr", "usr/bin", "usr/bin/x"]
 
 
+def test_a_task_with_a_network_finds_its_own_name(tree: Path, work: Path) -> None:
+    made = make_skeleton(Task(tree=tree, command=("x",), host_network=True), work)
+    [hosts] = [bind for bind in made.binds if bind.target == "/etc/hosts"]
+    assert hosts.source.read_text().endswith("\n127.0.0.1 envbuilder\n")
+    assert not hosts.writable
+
+
+def test_hosts_that_a_task_names_stay_as_they_are(tree: Path, work: Path) -> None:
+    task = Task(tree=tree, command=("x",), host_network=True, files=(("/etc/hosts", b"own"),))
+    assert [each.source.read_bytes() for each in make_skeleton(task, work).binds if each.target == "/etc/hosts"] == [
+        b"own"
+    ]
+
+
 def test_a_mount_point_that_the_tree_has_leaves_its_folder_whole(tree: Path, work: Path) -> None:
     made = make_skeleton(Task(tree=tree, command=("x",), files=(("/bin/x", b"1"),)), work)
     assert [bind.target for bind in made.parts] == ["/etc", "/usr"]

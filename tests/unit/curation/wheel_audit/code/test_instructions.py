@@ -14,7 +14,7 @@ from envbuilder.curation.wheel_audit.code.instructions import (
     Constant,
     Direct,
     Instruction,
-    Memory,
+    MemoryOperand,
     Register,
     instructions,
 )
@@ -29,15 +29,15 @@ def decoded(code: str) -> Instruction:
 @pytest.mark.parametrize(
     ("code", "operand"),
     [
-        ("4C8975C8", Memory(base=Register.RBP, displacement=-0x38, relative=False, computed=False, size=8)),
-        ("498D44D708", Memory(base=Register.R15, displacement=8, relative=False, computed=True, size=8)),
-        ("488D05F0FFFFFF", Memory(base=None, displacement=-16, relative=True, computed=False, size=8)),
-        ("64488B042528000000", Memory(base=None, displacement=0x28, relative=False, computed=True, size=8)),
-        ("488B0425DC000000", Memory(base=None, displacement=0xDC, relative=False, computed=False, size=8)),
-        ("678B07", Memory(base=Register.RDI, displacement=0, relative=False, computed=True, size=4)),
+        ("4C8975C8", MemoryOperand(base=Register.RBP, displacement=-0x38, relative=False, computed=False, size=8)),
+        ("498D44D708", MemoryOperand(base=Register.R15, displacement=8, relative=False, computed=True, size=8)),
+        ("488D05F0FFFFFF", MemoryOperand(base=None, displacement=-16, relative=True, computed=False, size=8)),
+        ("64488B042528000000", MemoryOperand(base=None, displacement=0x28, relative=False, computed=True, size=8)),
+        ("488B0425DC000000", MemoryOperand(base=None, displacement=0xDC, relative=False, computed=False, size=8)),
+        ("678B07", MemoryOperand(base=Register.RDI, displacement=0, relative=False, computed=True, size=4)),
     ],
 )
-def test_operands_in_memory_are_told(code: str, operand: Memory) -> None:
+def test_operands_in_memory_are_told(code: str, operand: MemoryOperand) -> None:
     assert operand in decoded(code).operands
 
 

@@ -20,7 +20,7 @@ from envbuilder.core.http.credentials import Logins, with_login
 from envbuilder.core.http.retries import Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.deb.archive import DebArchive
-from envbuilder.image.base.deb.distributions import DEBIAN, UBUNTU, Distribution
+from envbuilder.image.base.deb.distributions import DEBIAN, UBUNTU, DebDistribution
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
@@ -98,7 +98,7 @@ class Mirror:
         self.publish("bookworm-updates", date=date)
         self.publish("bookworm-security", root="debian-security", date=date)
 
-    def archive(self, *roots: str, distribution: Distribution = DEBIAN) -> DebArchive:
+    def archive(self, *roots: str, distribution: DebDistribution = DEBIAN) -> DebArchive:
         """How we see it, or the archives in some directories of it."""
         keyring = self.folder / "keys.gpg"
         keyring.write_bytes(KEY.public)
@@ -222,7 +222,7 @@ def test_updates_whose_list_is_gone_are_not_merely_missing(mirror: Mirror) -> No
     next((place.parent / "by-hash" / "SHA256").glob("*")).unlink()
     for stale in (place.parent / "by-hash" / "SHA256").glob("*"):
         stale.unlink()
-    with pytest.raises(SourceUnreachable, match=r"Packages\.xz is not there"):
+    with pytest.raises(SourceUnreachable, match=r"Packages\.xz does not exist"):
         mirror.index()
 
 
@@ -311,7 +311,7 @@ def test_a_list_is_fetched_once(mirror: Mirror) -> None:
 
 
 def test_a_suite_that_is_not_there_is_said_at_once(mirror: Mirror) -> None:
-    with pytest.raises(SourceUnreachable, match="dists/bookworm/InRelease is not there") as caught:
+    with pytest.raises(SourceUnreachable, match="dists/bookworm/InRelease does not exist") as caught:
         mirror.index()
     assert "--debian-mirror" in caught.value.hint
     assert mirror.pauses == []
@@ -332,7 +332,7 @@ def test_a_suite_that_is_not_there_is_said_at_once(mirror: Mirror) -> None:
 def test_an_address_that_is_none_is_refused_without_its_credentials(mirror: Mirror, address: str) -> None:
     known = mirror.archive()
     archive = DebArchive(mirrors=(address,), store=known.store, web=Web({}), seen=known.seen, keyring=known.keyring)
-    with pytest.raises(SourceUnreachable, match="is no address of a package archive") as caught:
+    with pytest.raises(SourceUnreachable, match="is not the address of a package archive") as caught:
         archive.index("bookworm", ("main",))
     assert "secret" not in f"{caught.value} {caught.value.hint}"
 

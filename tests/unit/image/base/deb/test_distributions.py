@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.environments import BaseKind
-from envbuilder.image.base.deb.distributions import DEBIAN, DISTRIBUTIONS, UBUNTU, Distribution, security_archive
+from envbuilder.image.base.deb.distributions import DEBIAN, DISTRIBUTIONS, UBUNTU, DebDistribution, security_archive
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,9 @@ def test_security_updates_are_beside_the_main_archive(mirror: str, security: str
         (UBUNTU, [("x", False), ("x-updates", False), ("x-security", False)]),
     ],
 )
-def test_a_suite_has_updates_and_security_updates(distribution: Distribution, places: list[tuple[str, bool]]) -> None:
+def test_a_suite_has_updates_and_security_updates(
+    distribution: DebDistribution, places: list[tuple[str, bool]]
+) -> None:
     parts = distribution.parts("x")
     assert [(place.directory, place.beside) for part in parts for place in part.places] == places
     assert [part.name for part in parts if part.required] == ["x"]

@@ -55,7 +55,7 @@ def test_two_debs_of_one_name_in_two_folders_do_not_get_mixed_up(tmp_path: Path)
         ({"control.tar.xz": lzma.compress(CONTROL)}, "it has 0 parts data.tar"),
         ({"data.tar.xz": lzma.compress(tar_of({}))}, "it has 0 parts control.tar"),
         ({"control.tar.xz": lzma.compress(CONTROL), "data.tar.xz": b"nothing"}, "cannot be unpacked"),
-        ({"control.tar": tar_of({"md5sums": b""}), "data.tar": tar_of({})}, "does not say what it is"),
+        ({"control.tar": tar_of({"md5sums": b""}), "data.tar": tar_of({})}, "lacks Package or Version"),
         ({"control.tar.gz": b"nothing", "data.tar": tar_of({})}, "cannot be unpacked"),
         ({"control.tar": b"no tar" * 200, "data.tar": tar_of({})}, "cannot be unpacked"),
         ({"control.tar": CONTROL, "data.tar": b"no tar" * 200}, "cannot be unpacked"),

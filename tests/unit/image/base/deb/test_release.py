@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.base.deb.distributions import SuiteLocation
-from envbuilder.image.base.deb.release import ListedFile, Release, parse_release
+from envbuilder.image.base.deb.release import ListedFile, SuiteRelease, parse_release
 
 SHA = "0123456789abcdef" * 4
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -23,7 +23,7 @@ def suite(name: str) -> SuiteLocation:
     return SuiteLocation(directory=name, codename=name)
 
 
-def release(text: str = TEXT) -> Release:
+def release(text: str = TEXT) -> SuiteRelease:
     return parse_release(text, "InRelease")
 
 

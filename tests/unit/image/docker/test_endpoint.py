@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import EngineUnavailable
-from envbuilder.image.docker.context import endpoint, image_names
+from envbuilder.image.docker.endpoint import endpoint, image_names
 from envbuilder.image.docker.engine import connect, is_local, is_there
 
 

@@ -1,4 +1,4 @@
-"""Directories of running commands, and the removal of those that dead workers have left."""
+"""Temporary directories of running commands, and the removal of those that killed processes have left."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from envbuilder.core.errors import LocksUnsupported
 from envbuilder.core.file_locks import hold_now
 
-_PREFIX = "envbuilder-command-"
+_PREFIX = "envbuilder-"
+_KINDS = ("checkout", "command", "resolve")
 _YOUNG = 60.0
 """Seconds in which a new directory may not be locked yet."""
 
@@ -21,13 +22,16 @@ _YOUNG = 60.0
 class WorkDirectory:
     """A directory for one command. The kernel unlocks it when every process that has the descriptor is gone.
 
+    Args:
+        kind: What it is for: one of `_KINDS`.
+
     Attributes:
         path: The directory.
         descriptor: Open file of the directory, for processes that use it.
     """
 
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    def __init__(self, kind: str) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{kind}-"))
         self.descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         # Where locks are not supported, nobody removes directories of others.
         with suppress(LocksUnsupported):
@@ -37,6 +41,17 @@ class WorkDirectory:
         """Remove the directory."""
         os.close(self.descriptor)
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+@contextmanager
+def work_directory(kind: str) -> Iterator[Path]:
+    """Yield a directory that is removed afterwards, or by a later one if this process is killed."""
+    remove_abandoned()
+    made = WorkDirectory(kind)
+    try:
+        yield made.path
+    finally:
+        made.remove()
 
 
 def remove_abandoned() -> None:
@@ -52,8 +67,9 @@ def remove_abandoned() -> None:
 
 
 def _own(folder: Path) -> Iterator[Path]:
+    prefixes = tuple(f"{_PREFIX}{kind}-" for kind in _KINDS)
     with os.scandir(folder) as entries:
-        found = [entry for entry in entries if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False)]
+        found = [entry for entry in entries if entry.name.startswith(prefixes) and entry.is_dir(follow_symlinks=False)]
     for entry in found:
         with suppress(FileNotFoundError):
             status = entry.stat(follow_symlinks=False)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.cluster.execution.work_directories import WorkDirectory, remove_abandoned
+from envbuilder.core.work_directories import WorkDirectory, remove_abandoned, work_directory
 
 _LONG_AGO = (0, 0)
 _HOLD = """
 import os, sys, time
-from envbuilder.cluster.execution.work_directories import WorkDirectory
-made = WorkDirectory()
+from envbuilder.core.work_directories import WorkDirectory
+made = WorkDirectory("command")
 print(made.path, flush=True)
 time.sleep(600)
 """
@@ -47,7 +47,7 @@ def test_the_directory_of_a_killed_worker_is_removed_later(place: Path) -> None:
 
 
 def test_a_command_that_outlives_its_worker_keeps_its_directory(place: Path) -> None:
-    made = WorkDirectory()
+    made = WorkDirectory("command")
     assert made.path.parent == place
     command = subprocess.Popen(["sleep", "600"], pass_fds=(made.descriptor,))
     with command:
@@ -71,3 +71,13 @@ def test_new_directories_links_and_those_of_others_stay(place: Path, tmp_path_fa
     left = {path.name for path in place.iterdir()}
     assert left == {"envbuilder-command-link", "envbuilder-command-new", "other"}
     assert target.is_dir()
+
+
+def test_a_directory_for_a_block_is_removed_and_removes_abandoned_ones(place: Path) -> None:
+    left = place / "envbuilder-resolve-left"
+    left.mkdir()
+    os.utime(left, _LONG_AGO)
+    with work_directory("resolve") as folder:
+        (folder / "x").touch()
+        assert not left.exists()
+    assert not list(place.iterdir())

@@ -23,7 +23,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class ArchiveEntry:
     """A member of an archive.
 
     Attributes:
@@ -41,7 +41,7 @@ class Member:
     same_as: str = ""
 
 
-def members(file: Path, pin: ArchivePin) -> Generator[tuple[Member, Content], None, None]:
+def members(file: Path, pin: ArchivePin) -> Generator[tuple[ArchiveEntry, Content], None, None]:
     """Yield the members of an archive, or of the run file inside a nested one, with their contents.
 
     The content of a member can be read until the next is requested. An archive that has a checksum is verified after
@@ -58,7 +58,7 @@ def members(file: Path, pin: ArchivePin) -> Generator[tuple[Member, Content], No
     if pin.format is ArchiveFormat.WHEEL:
         with opened(file) as content:
             for info in content.members:
-                member = Member(path=relative_path(info.filename), size=info.file_size, is_file=not info.is_dir())
+                member = ArchiveEntry(path=relative_path(info.filename), size=info.file_size, is_file=not info.is_dir())
                 yield member, partial(content.pieces, info)
         return
     with file.open("rb") as stream:
@@ -94,8 +94,8 @@ def _nested(outer: _Tars, inner: str) -> _Tars:
         raise BadArchive(f"it does not contain {inner}; its run files are: {', '.join(others[:_SHOWN]) or 'none'}")
 
 
-def _member(entry: TarEntry) -> Member:
-    return Member(
+def _member(entry: TarEntry) -> ArchiveEntry:
+    return ArchiveEntry(
         path=entry.path,
         size=entry.size,
         is_file=entry.flag == FILE,

@@ -1,0 +1,60 @@
+"""Changes of containers as images of the Docker engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from envbuilder.core.json_fields import number, text, texts
+from envbuilder.core.references import ImageRef
+from envbuilder.image.running.kept_images import EngineImage
+
+if TYPE_CHECKING:
+    from envbuilder.image.docker.api import DockerApi
+
+_SECONDS_TO_DIE = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DockerKeeping:
+    """See `KeepingEngine`.
+
+    Attributes:
+        api: The engine.
+    """
+
+    api: DockerApi
+
+    def described(self, image: str) -> EngineImage | None:
+        """See `KeepingEngine.described`."""
+        found = self.api.inspect_image(image)
+        if found is None:
+            return None
+        pairs = (entry.partition("=") for entry in texts(found, "Config", "Env"))
+        return EngineImage(
+            id=text(found, "Id"),
+            env={name: value for name, _, value in pairs},
+            user=text(found, "Config", "User"),
+            folder=text(found, "Config", "WorkingDir"),
+            size=number(found, "Size"),
+            layers=len(texts(found, "RootFS", "Layers")),
+        )
+
+    def is_running(self, container: str) -> bool | None:
+        """See `KeepingEngine.is_running`."""
+        found = self.api.find_container(container)
+        return None if found is None else text(found, "State", "Status") in {"running", "paused", "restarting"}
+
+    def save(self, container: str, image: str, hidden: Sequence[str]) -> None:
+        """See `KeepingEngine.save`."""
+        self.api.kill(container)
+        self.api.wait(container, _SECONDS_TO_DIE)
+        if self.api.is_changed(container):
+            self.api.commit(container, ImageRef.parse(image), hidden)
+        self.api.remove(container)
+
+    def forget(self, container: str, image: str) -> None:
+        """See `KeepingEngine.forget`."""
+        self.api.remove(container)
+        self.api.delete_image(image)
