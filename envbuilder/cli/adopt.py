@@ -77,6 +77,13 @@ class _Wanted:
     source_seconds: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    output: Path | None
+    dry_run: bool
+    no_lock: bool
+
+
 _machine_options = grouped(
     "machine",
     _Machine,
@@ -85,12 +92,21 @@ _machine_options = grouped(
     host_option,
     click.option("--cpu", is_flag=True, help="Choose a CPU environment."),
 )
+_written_options = grouped(
+    "written",
+    _Written,
+    click.option(
+        "-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: PATH/envbuilder.yaml."
+    ),
+    click.option("--dry-run", is_flag=True, help="Write nothing."),
+    click.option("--no-lock", is_flag=True, help="Write the spec only, not its lock."),
+)
 
 
 @click.command("adopt")
 @click.argument("project", metavar="PATH|GIT-ADDRESS")
 @_machine_options
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: PATH/envbuilder.yaml.")
+@_written_options
 @click.option(
     "--into",
     type=click.Path(path_type=Path),
@@ -105,20 +121,16 @@ _machine_options = grouped(
     show_default=True,
     help="Time for trying packages that only have source distributions, in all.",
 )
-@click.option("--dry-run", is_flag=True, help="Write nothing.")
-@click.option("--no-lock", is_flag=True, help="Write the spec only, not its lock.")
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
     project: str,
     machine: _Machine,
-    output: Path | None,
+    written: _Written,
     into: Path | None,
     sources: Sources,
     *,
     source_limit: int,
-    dry_run: bool,
-    no_lock: bool,
     as_json: bool,
 ) -> None:
     """Write an envbuilder.yaml and its lock for an existing project.
@@ -130,19 +142,19 @@ def command(  # noqa: PLR0913  one parameter for each option
     A git repository is cloned first, by the program git.
     """
     folder = _folder(project, into)
-    target = output or folder / SPEC
-    lock_file = None if no_lock else target.with_suffix(LOCK.suffix)
-    if not dry_run:
+    target = written.output or folder / SPEC
+    lock_file = None if written.no_lock else target.with_suffix(LOCK.suffix)
+    if not written.dry_run:
         _refuse_existing(target, lock_file)
     here = command_settings()
     session = Session(here, known_catalog(here, progress=notice), lambda _: None)
-    with _checkout(here, project, folder, is_temporary=dry_run) as checkout:
+    with _checkout(here, project, folder, is_temporary=written.dry_run) as checkout:
         beside = checkout if folder.resolve() == target.parent.resolve() else target.parent
         wanted = _Wanted(machine=machine, sources=sources, beside=beside, source_seconds=source_limit)
         adoption = _adopted(session, checkout, wanted)
     if not as_json:
         click.echo(adoption_text(adoption, width()))
-    if adoption.spec and not dry_run:
+    if adoption.spec and not written.dry_run:
         _write(session, adoption, folder, target, lock_file, as_json=as_json)
     elif as_json:
         print_json(adoption_document(adoption, None, None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -100,7 +101,11 @@ def _run(*arguments: str) -> tuple[frozenset[str], frozenset[str]]:
         "try: entry()\n"
         "finally: print(*sys.modules, file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    # The program that measures coverage would begin in the process, with imports of its own.
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True, cwd=ROOT
+    )
     found = frozenset(done.stderr.split())
     return frozenset(name for name in found if name in MODULES and MODULES[name].name != "__init__.py"), found
 

@@ -40,7 +40,7 @@ def read_rows(folder: Path, cuda: CudaFacts, tables: Tables, faults: list[Fault]
 
 def _rows(folder: Path, cuda: CudaFacts, tables: Tables, faults: list[Fault]) -> Iterator[Environment]:
     for file in sorted((folder / "environments").glob("*.yaml")):
-        proof = structured_file(folder / "evidence" / file.name, partial(read_proof, row=file.stem), faults) or Proof()
+        proof = _proof(folder / "evidence" / file.name, faults)
         row = structured_file(file, partial(read_environment, cuda=cuda, tables=tables, proof=proof), faults)
         if row is not None:
             yield row
@@ -49,6 +49,16 @@ def _rows(folder: Path, cuda: CudaFacts, tables: Tables, faults: list[Fault]) ->
         for file in sorted((folder / "evidence").glob("*.yaml"))
         if not (folder / "environments" / file.name).exists()
     )
+
+
+def _proof(file: Path, faults: list[Fault]) -> Proof:
+    if not file.exists():
+        hint = "write one with an entry of grade `documented`: where it is stated that the environment works, and when"
+        faults.append(
+            Fault(file=str(file), line=0, field="", problem="is missing: each environment has evidence", hint=hint)
+        )
+        return Proof()
+    return structured_file(file, partial(read_proof, row=file.stem), faults) or Proof()
 
 
 def in_order(rows: Iterable[Environment]) -> tuple[Environment, ...]:

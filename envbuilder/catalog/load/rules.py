@@ -84,7 +84,10 @@ def _others_are_patches(row: Environment, _: CudaFacts) -> Iterator[tuple[str, s
 def _measured_is_evidence(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
     seen = {entry.sha256 for entry in row.evidence if isinstance(entry, Measured)}
     if row.framework.measured and row.framework.measured not in seen:
-        yield "tensorflow.measured", "has no evidence of grade measured with this sha256"
+        yield (
+            "tensorflow.measured",
+            "has no evidence of grade measured with this sha256: copy that entry too, or leave both out",
+        )
     if seen and row.framework.measured not in seen:
         yield "tensorflow.measured", "is not the wheel that the evidence is about"
 

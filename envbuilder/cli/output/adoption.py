@@ -9,7 +9,7 @@ from envbuilder.cli.output.printing import folded, heading
 from envbuilder.core.names import requirement_name
 from envbuilder.core.versions import Release
 from envbuilder.lock.adopt import Adoption, GivenUp, PackageChange
-from envbuilder.lock.project.clues import Clue, ClueKind
+from envbuilder.lock.project.clues import Clue, ClueKind, SourceLine, UnusedLine
 
 _TITLES = {
     ClueKind.TENSORFLOW: "TensorFlow",
@@ -40,8 +40,7 @@ def _lines(adoption: Adoption) -> Iterator[str]:
     yield heading(_headline(adoption))
     yield from _environment_lines(adoption)
     yield from _section("What had to change", map(_change_line, adoption.changes))
-    unused = (f"  {each.line} {each.line.text}: {each.reason}" for each in adoption.unused)
-    yield from _section("Not taken over", unused)
+    yield from _section("Not taken over", _unused_lines(adoption.unused))
 
 
 def _section(title: str, lines: Iterator[str]) -> Iterator[str]:
@@ -104,6 +103,20 @@ def _missing_lines(adoption: Adoption, release: Release) -> Iterator[str]:
     having = adoption.found.releases
     if missing and having:
         yield f"  TensorFlow {having[0]} to {having[-1]} have all names that the code uses"
+
+
+def _unused_lines(unused: tuple[UnusedLine, ...]) -> Iterator[str]:
+    """Yield the lines that are not taken over, each once: names with the same reason stand together."""
+    reasons: dict[SourceLine, dict[str, dict[str, None]]] = {}
+    for each in unused:
+        name, _, reason = each.reason.partition(" ")
+        reasons.setdefault(each.line, {}).setdefault(reason, {})[name] = None
+    for line, found in reasons.items():
+        told = "; ".join(
+            f"{', '.join(names)}{': each' if len(names) > 1 else ''} {reason}".strip()
+            for reason, names in found.items()
+        )
+        yield f"  {line} {line.text}: {told}"
 
 
 def _change_line(change: PackageChange) -> str:

@@ -182,7 +182,7 @@ def hit(affected: Affected, version: str) -> AffectedVersion | None:
         >>> six = NamedPackage(ecosystem="PyPI", name="six")
         >>> fixed = Range(type="ECOSYSTEM", events=(Event(introduced="0"), Event(fixed="1.10")))
         >>> hit(Affected(package=six, ranges=(fixed,)), "1.9")
-        Hit(fixed='1.10')
+        AffectedVersion(fixed='1.10')
     """
     is_python = affected.package is not None and affected.package.ecosystem == PYPI
     key = order(is_python=is_python)

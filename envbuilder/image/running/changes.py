@@ -44,7 +44,7 @@ class KeptChanges:
     @property
     def used(self) -> int:
         """Bytes of the changes."""
-        return self.bytes or bytes_of(self.folder)
+        return self.bytes + bytes_of(self.folder)
 
     def refuse_other(self, digest: str, engine: str) -> None:
         """Raise UsageError unless the changes are of this image, in this engine."""

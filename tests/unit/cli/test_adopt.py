@@ -190,3 +190,12 @@ def test_a_lock_that_fails_is_in_the_document_with_its_exit_status(envbuilder: C
     assert document["spec"] == "old/envbuilder.yaml"
     assert document["lock_error"]["message"].splitlines()[0] in ended.stderr
     assert "this command again" not in ended.stderr
+
+
+def test_a_line_of_which_several_packages_are_not_taken_over_is_shown_once(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow==2.15.*\n")
+    envbuilder.write("old/Dockerfile", "FROM python:3.11\nRUN apt-get install -y cmake git curl libgl1\n")
+    ended = envbuilder("adopt", "old", "--dry-run")
+    told = " ".join(ended.stdout.split())
+    assert told.count("Dockerfile:2 RUN") == 1
+    assert "cmake, git, curl: each installs other software, or is part of the environment" in told

@@ -66,7 +66,7 @@ def test_evidence_without_its_row_is_told(folder: Path) -> None:
 
 def test_a_row_without_evidence_is_told(folder: Path) -> None:
     (folder / "evidence" / "tf-2.15-cpu.yaml").unlink()
-    assert "evidence/tf-2.15-cpu.yaml: cannot be read: No such file or directory" in told(folder)
+    assert "evidence/tf-2.15-cpu.yaml: is missing: each environment has evidence" in told(folder)
 
 
 def test_a_row_knows_why_each_bound_is_there() -> None:

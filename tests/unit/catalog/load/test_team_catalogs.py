@@ -165,7 +165,7 @@ def test_hidden_files_and_specs_are_not_environments(folder: Path) -> None:
 
 def test_evidence_is_required(folder: Path) -> None:
     shutil.rmtree(folder / "evidence")
-    assert f"team/evidence/{OWN}.yaml: cannot be read: No such file" in told(folder)
+    assert f"team/evidence/{OWN}.yaml: is missing: each environment has evidence" in told(folder)
 
 
 def test_the_digest_covers_what_decides_and_not_the_evidence(folder: Path) -> None:
