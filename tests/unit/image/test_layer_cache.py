@@ -327,9 +327,10 @@ def test_only_the_named_repositories_are_asked_and_what_they_state_is_not_kept(t
 
 
 def test_two_builders_of_one_layer_write_the_same_entry(team: Team) -> None:
+    lock = team.world.lock()
     with ThreadPoolExecutor() as pool:
         machines = [team.machine(name, read=(), write="cache") for name in ("one", "two")]
-        images = list(pool.map(lambda machine: one(team.world.lock(), machine), machines))
+        images = list(pool.map(lambda machine: one(lock, machine), machines))
     assert images[0].image == images[1].image
     assert one(team.world.lock(), team.machine("third")).made == frozenset()
     digests = {

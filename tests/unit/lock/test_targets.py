@@ -100,7 +100,7 @@ def test_a_lock_that_is_refused_can_be_replaced_and_that_is_told(folder: Path) -
 
 
 def test_a_file_that_is_no_lock_is_not_replaced(folder: Path) -> None:
-    with pytest.raises(InvalidInput, match="this is no lock"):
+    with pytest.raises(InvalidInput, match="this is not a lock"):
         replaced_lock(put(folder / "notes.txt", "schema: 1\n"), lambda _said: None)
 
 
