@@ -1,4 +1,8 @@
-"""The port to a container engine. Each engine is one file beside this one."""
+"""The ports to a container engine: who uses an engine asks for those that it needs.
+
+Every method raises `EngineUnavailable` when no engine answers, `EngineLost` when it stops answering in the middle, and
+`DiskFull` when it runs out of space.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +20,32 @@ from envbuilder.oci.transfers import PushResult
 Listener: TypeAlias = Callable[[BuildEvent], None]
 
 
-class ContainerEngine(Protocol):
-    """The operations of a container engine.
-
-    Every method raises `EngineUnavailable` when no engine answers, `EngineLost` when it stops answering in the
-    middle, and `DiskFull` when it runs out of space.
-    """
+class EngineState(Protocol):
+    """Properties of an engine."""
 
     def info(self) -> EngineInfo:
         """Return the properties of the engine."""
         ...
 
+
+class EngineImages(Protocol):
+    """Names of images in an engine."""
+
     def image(self, reference: str) -> ImageInfo | None:
         """Return the image with this reference or id; None if the engine has none. Never pulls."""
         ...
+
+    def tag(self, image_id: str, reference: ImageRef) -> None:
+        """Add a name to an image."""
+        ...
+
+    def untag(self, reference: str) -> None:
+        """Remove a name of an image; the engine deletes an image without any other name."""
+        ...
+
+
+class EngineRegistry(Protocol):
+    """Registries as an engine reaches them, with its credentials and proxy."""
 
     def registry_digest(self, reference: ImageRef) -> str:
         """Return the manifest digest that a registry has for a reference, without pulling.
@@ -46,6 +62,18 @@ class ContainerEngine(Protocol):
             SourceUnreachable: The registry does not answer, or has no such image.
         """
         ...
+
+    def push(self, reference: ImageRef, listener: Listener) -> PushResult:
+        """Push a tagged image to the registry of its name.
+
+        Raises:
+            SourceUnreachable: The registry does not answer or refuses.
+        """
+        ...
+
+
+class EngineArchives(Protocol):
+    """Images that an engine takes from files, and writes into them."""
 
     def load(self, archive: Path) -> ImageInfo:
         """Load an image from a `docker save` archive that holds exactly one."""
@@ -73,13 +101,9 @@ class ContainerEngine(Protocol):
         """
         ...
 
-    def tag(self, image_id: str, reference: ImageRef) -> None:
-        """Add a name to an image."""
-        ...
 
-    def untag(self, reference: str) -> None:
-        """Remove a name of an image; the engine deletes an image without any other name."""
-        ...
+class EngineBuilds(Protocol):
+    """Builds of rendered directories by an engine."""
 
     def build(self, request: BuildRequest, listener: Listener) -> BuildResult:
         """Build a rendered directory; cancels the build in the engine when interrupted (`KeyboardInterrupt`).
@@ -91,13 +115,36 @@ class ContainerEngine(Protocol):
         """
         ...
 
-    def push(self, reference: ImageRef, listener: Listener) -> PushResult:
-        """Push a tagged image to the registry of its name.
+
+class EngineRuns(Protocol):
+    """Commands in new containers of an engine."""
+
+    def run(self, request: RunRequest) -> RunResult:
+        """Run a command in a new container, and remove the container in any case."""
+        ...
+
+    def follow(self, request: RunRequest, console: Console) -> int:
+        """Run a command in a new container without time limit, connected to standard streams.
+
+        Args:
+            request: Command to run; its `timeout` and `copy_out` are ignored.
+            console: The standard streams.
+
+        Returns:
+            Its exit status; 127 and 126 if it cannot be started, as in a shell.
 
         Raises:
-            SourceUnreachable: The registry does not answer or refuses.
+            UsageError: Its changes cannot be kept as requested.
         """
         ...
+
+    def forget(self, container: str, image: str) -> None:
+        """Remove a container and a name of an image, as far as they exist: those of kept changes."""
+        ...
+
+
+class EngineContainers(Protocol):
+    """Running containers of an engine."""
 
     def execute(self, container: str, command: tuple[str, ...], timeout: float) -> RunResult:
         """Run a command in a running container, which keeps running.
@@ -116,25 +163,8 @@ class ContainerEngine(Protocol):
         """Return True if a container was given GPUs."""
         ...
 
-    def run(self, request: RunRequest) -> RunResult:
-        """Run a command in a new container, and remove the container in any case."""
-        ...
 
-    def forget(self, container: str, image: str) -> None:
-        """Remove a container and a name of an image, as far as they exist: those of kept changes."""
-        ...
-
-    def follow(self, request: RunRequest, console: Console) -> int:
-        """Run a command in a new container without time limit, connected to standard streams.
-
-        Args:
-            request: Command to run; its `timeout` and `copy_out` are ignored.
-            console: The standard streams.
-
-        Returns:
-            Its exit status; 127 and 126 if it cannot be started, as in a shell.
-
-        Raises:
-            UsageError: Its changes cannot be kept as requested.
-        """
-        ...
+class ContainerEngine(
+    EngineState, EngineImages, EngineRegistry, EngineArchives, EngineBuilds, EngineRuns, EngineContainers, Protocol
+):
+    """Everything that an engine can do; only `wiring` holds it."""

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from envbuilder.image.builder import Delivered
-from envbuilder.image.container_engine import ContainerEngine, Listener
+from envbuilder.image.container_engine import EngineArchives, Listener
 from envbuilder.image.layers.ports import LayerPushes
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.oci.images import AssembledImage
@@ -79,7 +79,7 @@ class Delivery:
     """
 
     store: Store
-    engine: ContainerEngine
+    engine: EngineArchives
     registry: ImageRegistry
     search_path: str
     sandbox: Callable[[], Sandbox]

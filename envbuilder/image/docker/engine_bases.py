@@ -6,18 +6,23 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.deb_trees import DebTrees
 from envbuilder.image.base.docker_archive import docker_archive
 from envbuilder.image.base.tree_store import DebTree
-from envbuilder.image.container_engine import ContainerEngine, Listener
-from envbuilder.image.docker.registry_bases import fetch_base
+from envbuilder.image.container_engine import EngineArchives, EngineState, Listener
+from envbuilder.image.docker.registry_bases import PullingEngine, fetch_base
 from envbuilder.image.plan.layers import LABEL_BASE, base_reference, image_reference
 from envbuilder.lock.lock import BasePin, Lock
 from envbuilder.oci.tar.members import EPOCH, of_tar
 from envbuilder.oci.tar.writing import write
+
+
+class BaseEngine(PullingEngine, EngineArchives, EngineState, Protocol):
+    """An engine that loads or pulls bases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +37,7 @@ class EngineBases:
         progress: Progress callback; receives one line of text.
     """
 
-    engine: ContainerEngine
+    engine: BaseEngine
     debian: DebTrees
     registry_mirror: str
     listener: Listener

@@ -12,7 +12,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builder import BuildOptions, BuildRun, BuiltImage, BuiltLayer, Delivered, ImageRequest
 from envbuilder.image.builds import Builder, BuildRequest, BuildResult
-from envbuilder.image.container_engine import ContainerEngine, Listener
+from envbuilder.image.container_engine import EngineBuilds, EngineRegistry, EngineState, Listener
 from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.image.render import CopiedFile, HostFile, rendered, write
 from envbuilder.lock.ingredient_sources import Sources
@@ -43,6 +43,10 @@ class DockerfileInputs(Protocol):
         ...
 
 
+class BuildingEngine(EngineBuilds, EngineRegistry, EngineState, Protocol):
+    """An engine that builds images and pushes them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DockerBuilder:
     """The `ImageBuilder` over a container engine.
@@ -56,7 +60,7 @@ class DockerBuilder:
         progress: Progress callback; receives one line of text.
     """
 
-    engine: ContainerEngine
+    engine: BuildingEngine
     ingredients: DockerfileInputs
     templates: Path
     work: Path

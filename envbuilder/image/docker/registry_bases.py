@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from envbuilder.catalog.environments import BaseKind, BaseSystem
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, VerificationFailed
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo
-from envbuilder.image.container_engine import ContainerEngine, Listener
+from envbuilder.image.container_engine import EngineImages, EngineRegistry, Listener
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin
+
+
+class PullingEngine(EngineImages, EngineRegistry, Protocol):
+    """An engine that has images, or pulls them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +30,7 @@ class RegistryBases:
         mirror: Registry of this host that serves the images; empty for the one in their names.
     """
 
-    engine: ContainerEngine
+    engine: PullingEngine
     ask: Callable[[ImageRef], str]
     mirror: str = ""
 
@@ -58,7 +63,7 @@ class RegistryBases:
 
 
 def fetch_base(  # noqa: PLR0913  each describes a different property of one base
-    engine: ContainerEngine, pin: BasePin, reference: ImageRef, mirror: str, listener: Listener, *, layers: int = 1
+    engine: PullingEngine, pin: BasePin, reference: ImageRef, mirror: str, listener: Listener, *, layers: int = 1
 ) -> str:
     """Make sure that the engine has a base of a lock, and no other image.
 
