@@ -14,7 +14,7 @@ from envbuilder.core.errors import LocksUnsupported
 from envbuilder.core.file_locks import hold_now
 
 _PREFIX = "envbuilder-"
-_KINDS = ("checkout", "command", "resolve")
+_KINDS = ("checkout", "command", "doctor", "index", "python", "resolve", "tool")
 _YOUNG = 60.0
 """Seconds in which a new directory may not be locked yet."""
 

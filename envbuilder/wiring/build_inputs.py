@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from envbuilder.core.http.trust import ca_bundle
 from envbuilder.core.http.web import Web
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
+from envbuilder.core.work_directories import work_directory
 from envbuilder.diagnostics.probe.script import memory_hook, probe_source
 from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.uv_tool import provide_uv
@@ -272,12 +272,12 @@ class DockerIngredients:
             SourceUnreachable: The index does not have that version of uv.
             VerificationFailed: Its program does not match the lock.
         """
-        with tempfile.TemporaryDirectory(prefix="envbuilder-tool-") as folder:
+        with work_directory("tool") as folder:
             provide_uv(
                 lock,
                 self.session.files,
                 uv=uv_settings(self.session.settings, sources),
-                folder=Path(folder),
+                folder=folder,
                 progress=self.session.progress,
             )
 

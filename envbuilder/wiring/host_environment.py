@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
 from envbuilder.core.http.trust import ca_variable
+from envbuilder.core.work_directories import work_directory
 from envbuilder.diagnostics.host.environment import CaBundle, Silence, SourceKind
 from envbuilder.diagnostics.host.reachability import answer, is_proxied
 from envbuilder.diagnostics.host_environment import Address, HostEnvironmentPorts, without_login
@@ -64,8 +64,8 @@ class LocalServices:
 
     def sandbox(self) -> str:
         """See `HostServices.sandbox`."""
-        with tempfile.TemporaryDirectory(prefix="envbuilder-doctor-", ignore_cleanup_errors=True) as folder:
-            way = choose(Path(folder), self.settings.environ.get("PATH", ""))
+        with work_directory("doctor") as folder:
+            way = choose(folder, self.settings.environ.get("PATH", ""))
         return f"{way.name} {way.version}".rstrip()
 
     def has_toolkit(self) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
+from envbuilder.core.work_directories import work_directory
 from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.python_archive import pack
 from envbuilder.image.base.python_survey import PythonArchive
@@ -28,8 +28,8 @@ def fetch_python(session: Session, version: Release, folder: Path) -> PythonArch
 
 def keep_python_of(session: Session, lock: Lock) -> None:
     """Add uv's managed interpreter of the version of a lock to the cache; do nothing if uv cannot provide it."""
-    with tempfile.TemporaryDirectory(prefix="envbuilder-python-") as folder:
+    with work_directory("python") as folder:
         try:
-            keep_archive(session.files, fetch_python(session, lock.python.version, Path(folder)).path)
+            keep_archive(session.files, fetch_python(session, lock.python.version, folder).path)
         except EnvbuilderError as error:
             session.progress(error.message.splitlines()[0])

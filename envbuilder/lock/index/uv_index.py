@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from envbuilder.core.errors import NotOnIndex, SourceUnreachable, ToolFailed
 from envbuilder.core.json_fields import number, record, records, text
 from envbuilder.core.uv import Uv, index_is_silent, read_pylock, unknown_form
+from envbuilder.core.work_directories import work_directory
 from envbuilder.lock.closures import Chosen, Closure
 from envbuilder.lock.index.index import IndexFile, Listed
 
@@ -91,8 +90,8 @@ class UvIndex:
 
     def _listed(self, pins: list[str], *options: str) -> list[IndexFile] | None:
         """Return every file of some releases; None if a release is missing."""
-        with tempfile.TemporaryDirectory(prefix="envbuilder-index-") as name:
-            wanted, output = Path(name, "requirements.in"), Path(name, "pylock.toml")
+        with work_directory("index") as folder:
+            wanted, output = folder / "requirements.in", folder / "pylock.toml"
             wanted.write_text("".join(f"{pin}\n" for pin in pins), encoding="utf-8")
             command = ["pip", "compile", str(wanted), "--no-deps", "--only-binary", ":all:"]
             command += ["--format", "pylock.toml", "--output-file", str(output), "--quiet", "--no-header", *options]
