@@ -16,7 +16,7 @@ from envbuilder.cli.context import command_settings
 from envbuilder.cli.groups import Group
 from envbuilder.cli.output.printing import heading, json_option, print_json, table
 from envbuilder.core.errors import without_logins
-from envbuilder.wiring.configuration import CACHE, INDEX, MATRICES, OPTIONS_SENT, SETTINGS, Kind, Setting, Words
+from envbuilder.wiring.configuration import CACHE, INDEX, MATRICES, OPTIONS_SENT, SETTINGS, Setting, SettingKind, Words
 from envbuilder.wiring.settings import CONFIGURATION_VARIABLE, Settings, configuration_file
 
 _DEFAULT = "default"
@@ -111,7 +111,7 @@ def _default(here: Settings, setting: Setting) -> str:
         return str(here.cache_path)
     if setting == MATRICES:
         return str(here.matrices)
-    if setting.kind is Kind.FLAG:
+    if setting.kind is SettingKind.FLAG:
         return "false"
     return setting.default or "-"
 
@@ -120,9 +120,9 @@ def _setting_document(here: Settings, setting: Setting) -> Mapping[str, object]:
     _, value, origin = _row(here, setting)
     given = here.given(setting)
     words: object = value
-    if setting.kind is Kind.WORDS:
+    if setting.kind is SettingKind.WORDS:
         words = [without_logins(word) for word in given.words] if given else []
-    elif setting.kind is Kind.FLAG:
+    elif setting.kind is SettingKind.FLAG:
         words = bool(given and given.is_true)
     elif value == "-":
         words = None

@@ -14,7 +14,7 @@ import click
 from envbuilder.cli.options import EXECUTION_TARGET, ParsedValue, grouped
 from envbuilder.cli.output.fan_out import FanOutOutput, outcome_line
 from envbuilder.cli.output.printing import notice, print_json
-from envbuilder.cluster.execution.executor import Done, Failed, Lost, Outcome, WorkItem
+from envbuilder.cluster.execution.executor import Done, FailedItem, Lost, Outcome, WorkItem
 from envbuilder.cluster.execution.finished_items import Results
 from envbuilder.cluster.execution.targets import SYNTAX, ExecutionTarget
 from envbuilder.cluster.execution.unfinished import run_unfinished
@@ -184,7 +184,7 @@ def _tell(outcome: Outcome, place: str, output: FanOutOutput, *, as_json: bool) 
 def _missing(outcomes: Sequence[Outcome]) -> Iterator[dict[str, object]]:
     for outcome in sorted(outcomes, key=lambda each: each.name):
         match outcome:
-            case Failed():
+            case FailedItem():
                 found: dict[str, object] = {"outcome": "failed", "status": outcome.status, "node": outcome.node or None}
                 yield {"name": outcome.name, "reason": outcome.reason} | found
             case Lost():

@@ -124,7 +124,7 @@ class StepFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogLine:
+class StepOutput:
     """One line that a step wrote.
 
     Attributes:
@@ -136,7 +136,7 @@ class LogLine:
     text: str
 
 
-BuildEvent: TypeAlias = StepStarted | StepFinished | LogLine | Transfer
+BuildEvent: TypeAlias = StepStarted | StepFinished | StepOutput | Transfer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

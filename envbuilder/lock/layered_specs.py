@@ -17,7 +17,7 @@ from envbuilder.core.errors import Fault, InvalidInput, UsageError
 from envbuilder.core.files import read_text
 from envbuilder.core.names import shown
 from envbuilder.core.references import normalized
-from envbuilder.core.yaml.documents import Document, Mapping, Node, Scalar, Sequence, read
+from envbuilder.core.yaml.documents import Mapping, Node, ParsedDocument, Scalar, Sequence, read
 from envbuilder.core.yaml.structured import line_of, value_of
 from envbuilder.lock.spec import decoded
 from envbuilder.lock.spec_values import Spec
@@ -58,7 +58,7 @@ class SpecLayer:
 
     path: Path
     title: str
-    document: Document
+    document: ParsedDocument
     spec: Spec
 
     @property
@@ -211,14 +211,14 @@ def _layer(path: Path, title: str, *, is_base: bool) -> SpecLayer:
     )
 
 
-def _complete(document: Document, *, is_base: bool) -> Document:
+def _complete(document: ParsedDocument, *, is_base: bool) -> ParsedDocument:
     """Return a document that names an environment if another file of the spec may do so."""
     root = document.root
     names = {name for name, _ in root.entries} if isinstance(root, Mapping) else set()
     if not isinstance(root, Mapping) or "environment" in names or not (is_base or EXTENDS in names):
         return document
     entry = ("environment", Scalar(line=root.line, value="named-elsewhere"))
-    return Document(root=Mapping(line=root.line, entries=(*root.entries, entry)), faults=document.faults)
+    return ParsedDocument(root=Mapping(line=root.line, entries=(*root.entries, entry)), faults=document.faults)
 
 
 def _fault(layer: SpecLayer, field: str, problem: str, hint: str = "") -> InvalidInput:
@@ -226,7 +226,7 @@ def _fault(layer: SpecLayer, field: str, problem: str, hint: str = "") -> Invali
     return InvalidInput((Fault(file=str(layer.path), line=line, field=field, problem=problem, hint=hint),))
 
 
-def merged(layers: Iterable[SpecLayer]) -> Document:
+def merged(layers: Iterable[SpecLayer]) -> ParsedDocument:
     """Return the fields of all layers as one document: mappings are merged, lists are added, scalars replace.
 
     An entry point removes the command of the layers below it, which is arguments of theirs. Source:
@@ -238,7 +238,7 @@ def merged(layers: Iterable[SpecLayer]) -> Document:
         if "entrypoint" in dict(own.entries):
             root = Mapping(line=root.line, entries=tuple(each for each in root.entries if each[0] != "command"))
         root = Mapping(line=own.line, entries=_entries(root, own, ()))
-    return Document(root=root, faults=())
+    return ParsedDocument(root=root, faults=())
 
 
 def _merged(base: Node, own: Node, path: FieldPath) -> Node:

@@ -11,7 +11,7 @@ from envbuilder.core.field_rules import At, Entries, Parsed
 from envbuilder.core.field_types import exactly
 from envbuilder.core.image_paths import ImagePath
 from envbuilder.core.names import account_name
-from envbuilder.core.yaml.documents import Document
+from envbuilder.core.yaml.documents import ParsedDocument
 from envbuilder.core.yaml.structured import structured
 from envbuilder.lock.container_settings import DEFAULT_USER, AccountId, User
 from envbuilder.lock.ingredient_sources import Sources
@@ -39,7 +39,7 @@ class SpecDocument:
     accept_nvidia_eula: bool = False
 
 
-def decoded(document: Document, file: str) -> Spec:
+def decoded(document: ParsedDocument, file: str) -> Spec:
     """Return the spec of a document.
 
     Args:

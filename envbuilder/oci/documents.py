@@ -5,13 +5,13 @@ from __future__ import annotations
 from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.digests import digest_of, is_digest
 from envbuilder.core.json_fields import at, parsed, text
-from envbuilder.oci.images import EMPTY_TYPE, Descriptor, Document, ImageLayerPin
+from envbuilder.oci.images import EMPTY_TYPE, Descriptor, ImageLayerPin, SmallBlob
 
 
-def document(media_type: str, content: bytes) -> Document:
+def document(media_type: str, content: bytes) -> SmallBlob:
     """Return bytes with their descriptor."""
     descriptor = Descriptor(media_type=media_type, digest=digest_of(content), size=len(content))
-    return Document(descriptor=descriptor, content=content)
+    return SmallBlob(descriptor=descriptor, content=content)
 
 
 EMPTY = document(EMPTY_TYPE, b"{}")
@@ -19,7 +19,7 @@ EMPTY = document(EMPTY_TYPE, b"{}")
 https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md#guidance-for-an-empty-descriptor"""
 
 
-def json_document(media_type: str, value: object) -> Document:
+def json_document(media_type: str, value: object) -> SmallBlob:
     """Return a value as a canonical JSON document."""
     return document(media_type, canonical_json(value))
 
@@ -38,7 +38,7 @@ def layer_entry(layer: ImageLayerPin) -> dict[str, object]:
     return entry(layer.blob) | ({"annotations": found} if found else {})
 
 
-def attached_entry(manifest: Document) -> dict[str, object]:
+def attached_entry(manifest: SmallBlob) -> dict[str, object]:
     """Return the entry of an index for a manifest that refers to an image: descriptor and type of the content.
 
     Source: https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#listing-referrers

@@ -87,7 +87,7 @@ class ImagePin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class SmallBlob:
     """A small blob that is held in memory.
 
     Attributes:
@@ -112,9 +112,9 @@ class AssembledImage:
     """
 
     layers: tuple[ImageLayerPin, ...]
-    config: Document
-    manifest: Document
-    attached: tuple[tuple[Document, Document], ...] = ()
+    config: SmallBlob
+    manifest: SmallBlob
+    attached: tuple[tuple[SmallBlob, SmallBlob], ...] = ()
 
     @property
     def blobs(self) -> tuple[Descriptor, ...]:

@@ -12,7 +12,7 @@ TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 Words: TypeAlias = tuple[str, ...]
 
 
-class Kind(Enum):
+class SettingKind(Enum):
     """The type of a setting, as a noun with its article, as errors name it."""
 
     TEXT = "a text in quotes"
@@ -27,14 +27,14 @@ class Setting:
 
     Attributes:
         key: Key in the file.
-        kind: Kind of the value.
+        kind: SettingKind of the value.
         summary: What it is, for `config show`.
         default: Value without one; empty for none, or if it depends on the machine.
         choices: All values; empty for any.
     """
 
     key: str
-    kind: Kind
+    kind: SettingKind
     summary: str
     default: str = ""
     choices: tuple[str, ...] = ()
@@ -46,40 +46,46 @@ class Setting:
 
     def problem(self, words: Words) -> str:
         """Return the reason why words are not a value of this setting; empty if they are."""
-        allowed = self.choices or ((*TRUE, *FALSE) if self.kind is Kind.FLAG else ())
+        allowed = self.choices or ((*TRUE, *FALSE) if self.kind is SettingKind.FLAG else ())
         wrong = [word for word in words if allowed and word.lower() not in allowed]
         return f"{wrong[0]!r} is not one of {', '.join(allowed)}" if wrong else ""
 
 
-CACHE = Setting(key="cache", kind=Kind.PATH, summary="cache directory")
-MATRICES = Setting(key="matrices", kind=Kind.PATH, summary="directory of the catalog")
-CATALOGS = Setting(key="catalogs", kind=Kind.WORDS, summary="catalogs of teams")
-INDEX = Setting(key="index", kind=Kind.TEXT, summary="package index")
-REGISTRY_MIRROR = Setting(key="registry-mirror", kind=Kind.TEXT, summary="registry that serves the base images")
-MIRROR = Setting(key="mirror", kind=Kind.TEXT, summary="repository with files of locks")
-LAYER_CACHE = Setting(key="layer-cache", kind=Kind.WORDS, summary="layer caches")
-PYTHON_ARCHIVE = Setting(key="python-archive", kind=Kind.WORDS, summary="interpreter archives")
-PUBLISHERS = Setting(key="publishers", kind=Kind.WORDS, summary="places of publishers, NAME=PLACE")
-DEBIAN_MIRROR = Setting(key="debian-mirror", kind=Kind.WORDS, summary="Debian archives")
-DEBIAN_KEYRING = Setting(key="debian-keyring", kind=Kind.PATH, summary="keys of the Debian archive")
-UBUNTU_MIRROR = Setting(key="ubuntu-mirror", kind=Kind.WORDS, summary="Ubuntu archives")
-UBUNTU_KEYRING = Setting(key="ubuntu-keyring", kind=Kind.PATH, summary="keys of the Ubuntu archive")
-OSV = Setting(key="osv", kind=Kind.WORDS, summary="vulnerability databases")
+CACHE = Setting(key="cache", kind=SettingKind.PATH, summary="cache directory")
+MATRICES = Setting(key="matrices", kind=SettingKind.PATH, summary="directory of the catalog")
+CATALOGS = Setting(key="catalogs", kind=SettingKind.WORDS, summary="catalogs of teams")
+INDEX = Setting(key="index", kind=SettingKind.TEXT, summary="package index")
+REGISTRY_MIRROR = Setting(key="registry-mirror", kind=SettingKind.TEXT, summary="registry that serves the base images")
+MIRROR = Setting(key="mirror", kind=SettingKind.TEXT, summary="repository with files of locks")
+LAYER_CACHE = Setting(key="layer-cache", kind=SettingKind.WORDS, summary="layer caches")
+PYTHON_ARCHIVE = Setting(key="python-archive", kind=SettingKind.WORDS, summary="interpreter archives")
+PUBLISHERS = Setting(key="publishers", kind=SettingKind.WORDS, summary="places of publishers, NAME=PLACE")
+DEBIAN_MIRROR = Setting(key="debian-mirror", kind=SettingKind.WORDS, summary="Debian archives")
+DEBIAN_KEYRING = Setting(key="debian-keyring", kind=SettingKind.PATH, summary="keys of the Debian archive")
+UBUNTU_MIRROR = Setting(key="ubuntu-mirror", kind=SettingKind.WORDS, summary="Ubuntu archives")
+UBUNTU_KEYRING = Setting(key="ubuntu-keyring", kind=SettingKind.PATH, summary="keys of the Ubuntu archive")
+OSV = Setting(key="osv", kind=SettingKind.WORDS, summary="vulnerability databases")
 ACCEPT_NVIDIA_EULA = Setting(
-    key="accept-nvidia-eula", kind=Kind.FLAG, summary="accept NVIDIA's license of libraries in its archives"
+    key="accept-nvidia-eula", kind=SettingKind.FLAG, summary="accept NVIDIA's license of libraries in its archives"
 )
 ALLOW_HOST_BUILDS = Setting(
-    key="allow-host-builds", kind=Kind.FLAG, summary="run code of packages without a sandbox if none is available"
+    key="allow-host-builds",
+    kind=SettingKind.FLAG,
+    summary="run code of packages without a sandbox if none is available",
 )
 COLOR = Setting(
-    key="color", kind=Kind.TEXT, summary="when to use colours", default="auto", choices=("auto", "always", "never")
+    key="color",
+    kind=SettingKind.TEXT,
+    summary="when to use colours",
+    default="auto",
+    choices=("auto", "always", "never"),
 )
 PROGRESS = Setting(
-    key="progress", kind=Kind.TEXT, summary="form of progress", default="auto", choices=("auto", "plain", "json")
+    key="progress", kind=SettingKind.TEXT, summary="form of progress", default="auto", choices=("auto", "plain", "json")
 )
 VERBOSITY = Setting(
     key="verbosity",
-    kind=Kind.TEXT,
+    kind=SettingKind.TEXT,
     summary="how much is printed",
     default="normal",
     choices=("quiet", "normal", "verbose"),
@@ -153,5 +159,5 @@ class Configuration:
 
 def of_variable(setting: Setting, text: str) -> Given:
     """Return the value of a setting in a variable; lists are separated by white space."""
-    words = tuple(text.split()) if setting.kind is Kind.WORDS else (text,)
+    words = tuple(text.split()) if setting.kind is SettingKind.WORDS else (text,)
     return Given(words=words, origin=setting.variable, folder=Path())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from envbuilder.core.errors import Fault, InvalidInput
-from envbuilder.wiring.configuration import SETTINGS, Configuration, Given, Kind, Option, Words
+from envbuilder.wiring.configuration import SETTINGS, Configuration, Given, Option, SettingKind, Words
 
 COMMANDS = "command"
 """Table of the options of commands."""
@@ -78,13 +78,13 @@ def _problem(key: str, value: object) -> tuple[str, str]:
     return setting.problem(_words(value)), ""
 
 
-def _has_kind(kind: Kind, value: object) -> bool:
+def _has_kind(kind: SettingKind, value: object) -> bool:
     match kind:
-        case Kind.TEXT | Kind.PATH:
+        case SettingKind.TEXT | SettingKind.PATH:
             return isinstance(value, str) and bool(value)
-        case Kind.FLAG:
+        case SettingKind.FLAG:
             return isinstance(value, bool)
-        case Kind.WORDS:
+        case SettingKind.WORDS:
             return isinstance(value, list) and all(isinstance(each, str) and each for each in value)
 
 

@@ -42,8 +42,8 @@ from envbuilder.wiring.configuration import (
     UBUNTU_KEYRING,
     UBUNTU_MIRROR,
     Given,
-    Kind,
     Setting,
+    SettingKind,
 )
 from envbuilder.wiring.settings import Settings
 
@@ -200,11 +200,11 @@ def sent_variables(here: Settings) -> tuple[tuple[str, str], ...]:
 
 
 def _sent_text(setting: Setting, given: Given) -> str:
-    if setting.kind is Kind.PATH:
+    if setting.kind is SettingKind.PATH:
         return str(given.path.absolute())
     words = [_absolute_place(word) for word in given.words] if setting is PUBLISHERS else list(given.words)
     spaced = [word for word in words if len(word.split()) != 1]
-    if setting.kind is Kind.WORDS and spaced:
+    if setting.kind is SettingKind.WORDS and spaced:
         raise UsageError(
             f"{given.origin}: {without_logins(spaced[0])!r} cannot be sent to workers: it contains a space",
             hint="rename it, or omit --on",

@@ -10,7 +10,7 @@ import pytest
 from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import BuildFailed, EngineError, SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.references import ImageRef
-from envbuilder.image.builds import Builder, BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import Builder, BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.runtime.command import Console, RunRequest
 from envbuilder.oci.store import Store
@@ -182,7 +182,7 @@ def test_a_listener_hears_each_step_and_its_output(world: World, builder: Builde
     word = world.unique()
     world.engine.build(world.request(f"RUN echo said-{word}", builder=builder), heard.append)
     step = next(event.step for event in heard if isinstance(event, StepStarted) and word in event.step)
-    assert LogLine(step=step, text=f"said-{word}") in heard
+    assert StepOutput(step=step, text=f"said-{word}") in heard
     assert any(isinstance(event, StepFinished) and event.step == step and not event.error for event in heard)
 
 
@@ -237,7 +237,7 @@ def test_an_interrupted_build_stops_and_leaves_no_tag(world: World, builder: Bui
     seen_running: list[bool] = []
 
     def interrupt(event: BuildEvent) -> None:
-        if isinstance(event, LogLine) and f"started-{word}" in event.text:
+        if isinstance(event, StepOutput) and f"started-{word}" in event.text:
             seen_running.append(running(word))
             raise KeyboardInterrupt
 

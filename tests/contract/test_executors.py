@@ -26,7 +26,7 @@ from envbuilder.catalog.load.environments import Proof, dump_proof
 from envbuilder.catalog.selection import find
 from envbuilder.cluster.execution.commands import run_item
 from envbuilder.cluster.execution.dask_cluster import DaskExecutor
-from envbuilder.cluster.execution.executor import FILES, Done, Executor, Failed, Lost, WorkItem
+from envbuilder.cluster.execution.executor import FILES, Done, Executor, FailedItem, Lost, WorkItem
 from envbuilder.cluster.execution.local_processes import LocalExecutor
 from envbuilder.cluster.execution.packed_files import pack_files
 from envbuilder.cluster.execution.slurm_jobs import JobState, SlurmExecutor
@@ -187,11 +187,11 @@ def test_results_and_errors(executor: Executor) -> None:
     assert isinstance(good, Done)
     assert (good.status, good.document["schema"], good.files) == (0, 1, {})
     unknown = outcomes["unknown"]
-    assert isinstance(unknown, Failed)
+    assert isinstance(unknown, FailedItem)
     assert unknown.status == 2
     assert unknown.reason.startswith("unknown environment: 'nothing'; ")
     text = outcomes["text"]
-    assert isinstance(text, Failed)
+    assert isinstance(text, FailedItem)
     assert "no JSON document" in text.reason
 
 

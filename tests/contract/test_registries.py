@@ -38,14 +38,14 @@ from envbuilder.oci.images import (
     MANIFEST_TYPE,
     AssembledImage,
     Descriptor,
-    Document,
     ImageLayerPin,
     LayerFormat,
+    SmallBlob,
 )
 from envbuilder.oci.registry.artifacts import push_artifact
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import TransferStopped
-from envbuilder.oci.registry.parallel import Watch
+from envbuilder.oci.registry.parallel import TransferState
 from envbuilder.oci.registry.pull import fetch_blobs, find
 from envbuilder.oci.registry.push import push
 from envbuilder.oci.registry.upload_records import UploadRecords
@@ -93,7 +93,7 @@ def entry(descriptor: Descriptor) -> dict[str, object]:
     return {"mediaType": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
 
 
-def manifest_of(config: Descriptor, layers: list[Descriptor], **more: object) -> Document:
+def manifest_of(config: Descriptor, layers: list[Descriptor], **more: object) -> SmallBlob:
     value = {
         "schemaVersion": 2,
         "mediaType": MANIFEST_TYPE,
@@ -120,7 +120,7 @@ def image_of(store: Store, *contents: bytes, sbom: bytes = b"") -> AssembledImag
     }
     config = document(CONFIG_TYPE, json.dumps(value).encode())
     manifest = manifest_of(config.descriptor, [pin.blob for pin in pins])
-    attached: tuple[tuple[Document, Document], ...] = ()
+    attached: tuple[tuple[SmallBlob, SmallBlob], ...] = ()
     if sbom:
         content_ = document("application/spdx+json", sbom)
         empty = document(EMPTY_TYPE, b"{}").descriptor
@@ -310,7 +310,7 @@ def _upload(client: RegistryClient, reference: str, stream: Killed, folder: Path
             blob=blob,
             item="x",
             stream=stream,
-            watch=Watch(),
+            watch=TransferState(),
             record=record,
             piece=1_000_000,
         ).run()

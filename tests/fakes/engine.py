@@ -22,8 +22,8 @@ from envbuilder.image.builds import (
     ImageInfo,
     ImageLayer,
     LoadResult,
-    LogLine,
     StepFinished,
+    StepOutput,
     StepStarted,
 )
 from envbuilder.image.container_engine import Listener
@@ -287,7 +287,7 @@ class FakeEngine:
                 session = Session()
                 status = session.script(instruction.rest)
                 for line in (session.stdout + session.stderr).decode().splitlines():
-                    tell(LogLine(step=step, text=line))
+                    tell(StepOutput(step=step, text=line))
                 error = f"process {instruction.rest!r} did not complete successfully: exit code: {status}"
                 return (error if status else ""), self._on_top(image, instruction, layer=True)
             case _:

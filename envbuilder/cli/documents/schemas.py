@@ -20,7 +20,7 @@ from envbuilder.lock.spec import SpecDocument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class DocumentKind:
     """A kind of document.
 
     Attributes:
@@ -81,17 +81,17 @@ def _fleet() -> dict[str, Any]:
     return found
 
 
-def _of(title: str, name: str, *kinds: Any) -> tuple[str, Document]:  # noqa: ANN401  dataclasses and TypedDicts
+def _of(title: str, name: str, *kinds: Any) -> tuple[str, DocumentKind]:  # noqa: ANN401  dataclasses and TypedDicts
     hint = reduce(or_, kinds)
-    return name, Document(title=title, schema=partial(json_schema, hint, name.replace(" ", "-")))
+    return name, DocumentKind(title=title, schema=partial(json_schema, hint, name.replace(" ", "-")))
 
 
-DOCUMENTS: Final[Mapping[str, Document]] = dict(
+DOCUMENTS: Final[Mapping[str, DocumentKind]] = dict(
     (
         _of("envbuilder.yaml, after its YAML was parsed", "spec", SpecDocument),
         _of("envbuilder.lock, after its YAML was parsed", "lock-file", LockDocument),
         _of("List of run --record-reads, after its YAML was parsed", "prioritized-files", PrioritizedDocument),
-        ("facts", Document(title="Output of the probe", schema=_facts)),
+        ("facts", DocumentKind(title="Output of the probe", schema=_facts)),
         _of("An error, in place of the document of a command", "error", machines.FailureDocument),
         _of(
             "Environments; with --gpus their GPUs, with --fits verdicts",
@@ -116,7 +116,7 @@ DOCUMENTS: Final[Mapping[str, Document]] = dict(
         _of("Layers of an image", "plan", projects.PlanDocument),
         _of("A build context", "render", projects.Rendered),
         _of("Images that were built", "build", images.BuildDocument),
-        ("validate", Document(title="Report about an image, or several", schema=_reports)),
+        ("validate", DocumentKind(title="Report about an image, or several", schema=_reports)),
         _of("Signatures of an image", "sign", images.SignDocument),
         _of("An image compared with its lock", "verify", images.Verification),
         _of("Builds of one lock, compared", "reproduce", images.Reproduction),
@@ -125,8 +125,8 @@ DOCUMENTS: Final[Mapping[str, Document]] = dict(
         _of("An archive with a lock and its files", "bundle", images.BundleDocument),
         _of("Files of locks in a registry", "mirror", images.MirrorDocument),
         _of("Files for a cluster, and the nodes that they are for", "cluster", machines.ClusterDocument),
-        ("fleet check", Document(title="All nodes of a cluster, judged together", schema=_fleet)),
-        ("multi-node", Document(title="Report about several workers", schema=_reports)),
+        ("fleet check", DocumentKind(title="All nodes of a cluster, judged together", schema=_fleet)),
+        ("multi-node", DocumentKind(title="Report about several workers", schema=_reports)),
         _of("Findings about a machine", "doctor", machines.DoctorDocument),
         _of("Causes of a failure", "diagnose", machines.DiagnoseDocument),
         _of("Differences of two machines, locks or images", "compare", machines.CompareDocument),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Protocol, assert_never
 
-from envbuilder.cluster.execution.executor import Done, Failed, Lost, Outcome
+from envbuilder.cluster.execution.executor import Done, FailedItem, Lost, Outcome
 from envbuilder.core.json_fields import at, number, records, text
 from envbuilder.core.units import size
 
@@ -31,7 +31,7 @@ def outcome_line(outcome: Outcome, output: FanOutOutput) -> str:
         case Done():
             how = "by an earlier call" if outcome.recorded else f"{outcome.seconds:.1f} s on {outcome.node}"
             return f"{outcome.name}: {output.line(outcome.document)} ({how})"
-        case Failed():
+        case FailedItem():
             node = f" on {outcome.node}" if outcome.node else ""
             return f"{outcome.name}: failed with status {outcome.status}{node}: {outcome.reason}"
         case Lost():

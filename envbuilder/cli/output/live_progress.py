@@ -17,7 +17,7 @@ from envbuilder.cli.output.step_lines import finished_line, log_line
 from envbuilder.cli.output.streams import foreign, unescaped, visible
 from envbuilder.cli.output.terminal import TERMINAL
 from envbuilder.core.units import size
-from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.oci.transfers import Transfer
 
@@ -73,7 +73,7 @@ class LiveProgress:
             case StepFinished(step=step):
                 self._finish(self._tasks.pop(step, None))
                 self.above(finished_line(event))
-            case LogLine():
+            case StepOutput():
                 self._log(event)
             case Transfer():
                 self._transfer(event)
@@ -93,7 +93,7 @@ class LiveProgress:
         TERMINAL.display = None
         self._live.stop()
 
-    def _log(self, event: LogLine) -> None:
+    def _log(self, event: StepOutput) -> None:
         if self._verbose:
             self.above(log_line(event.text))
         elif event.step in self._tasks and event.text.strip():

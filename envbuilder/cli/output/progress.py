@@ -13,7 +13,7 @@ from envbuilder.cli.output.step_lines import finished_line, log_line, logged_lin
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, Verbosity, say, say_event
 from envbuilder.core.units import size
-from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.oci.transfers import Transfer
 
@@ -136,7 +136,7 @@ class PlainProgress:
                 say(f"> {foreign(step_title(step))}")
             case StepFinished():
                 say(finished_line(event))
-            case LogLine(text=text):
+            case StepOutput(text=text):
                 if self._verbose:
                     say(log_line(text))
             case Transfer():
@@ -175,7 +175,7 @@ class JsonProgress:
                     cached=cached,
                     error=error or None,
                 )
-            case LogLine(step=step, text=text):
+            case StepOutput(step=step, text=text):
                 say_event("log", step=step, text=text)
             case Transfer(item=item, current=current, total=total):
                 if self._paced.passes(event):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from envbuilder.cli.output.streams import foreign
-from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.oci.transfers import Transfer
 
@@ -30,7 +30,7 @@ def logged_line(event: BuildEvent) -> str:
         case StepFinished():
             error = f": {event.error}" if event.error else ""
             return f"{_mark(event)} {event.step} {_duration(event)}{error}"
-        case LogLine(text=text):
+        case StepOutput(text=text):
             return f"  {text}"
         case Transfer():
             return ""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import envbuilder
-from envbuilder.cluster.execution.executor import FILES, Done, Failed, Lost, Outcome, WorkItem
+from envbuilder.cluster.execution.executor import FILES, Done, FailedItem, Lost, Outcome, WorkItem
 from envbuilder.cluster.execution.packed_files import changed_files, read_files, unpack_files, write_files
 from envbuilder.cluster.execution.process_environment import environment_with, node_name
 from envbuilder.core.json_input import BadJson, load_object
@@ -104,12 +104,12 @@ class CommandProcess:
         if status in _STOPPED:
             return Lost(name=item.name, reason=f"stopped by {signal.Signals(status - 128).name}")
         if status not in {0, 1}:
-            return Failed(name=item.name, status=status, reason=reason, node=node_name())
+            return FailedItem(name=item.name, status=status, reason=reason, node=node_name())
         try:
             with (root / "stdout").open("rb") as stream:
                 document = load_object(stream.read(_LONGEST + 1))
         except BadJson as error:
-            return Failed(
+            return FailedItem(
                 name=item.name, status=status, reason=reason or f"no JSON document: {error}", node=node_name()
             )
         after = read_files(root / "files") if self._files else {}
@@ -140,7 +140,9 @@ def run_item(item: WorkItem, call: str = "") -> Outcome:
     """
     if item.version != envbuilder.__version__:
         problem = f"the worker has envbuilder {envbuilder.__version__}, this machine {item.version}"
-        return Failed(name=item.name, status=2, reason=f"{problem}; install the same version on both", node=node_name())
+        return FailedItem(
+            name=item.name, status=2, reason=f"{problem}; install the same version on both", node=node_name()
+        )
     try:
         process = CommandProcess(item)
     except OSError as error:

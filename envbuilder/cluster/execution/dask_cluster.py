@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from envbuilder.cluster.execution.commands import run_item, stop_items
-from envbuilder.cluster.execution.executor import Failed, Lost, Outcome, WorkItem
+from envbuilder.cluster.execution.executor import FailedItem, Lost, Outcome, WorkItem
 from envbuilder.cluster.execution.optional_library import optional_library
 from envbuilder.cluster.execution.targets import DaskCluster
 from envbuilder.core.errors import ToolFailed
@@ -120,7 +120,7 @@ def _outcome(name: str, future: Any, distributed: Any) -> Outcome:  # noqa: ANN4
     error = future.exception()
     if isinstance(error, distributed.KilledWorker):
         return Lost(name=name, reason=f"its workers died, the last one was {error.last_worker.address}")
-    return Failed(name=name, status=70, reason=f"{type(error).__name__}: {error}", node="")
+    return FailedItem(name=name, status=70, reason=f"{type(error).__name__}: {error}", node="")
 
 
 def open_dask(target: DaskCluster, progress: Callable[[str], None]) -> DaskExecutor:

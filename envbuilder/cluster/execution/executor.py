@@ -54,7 +54,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class FailedItem:
     """The command ended without a document.
 
     Attributes:
@@ -83,7 +83,7 @@ class Lost:
     reason: str
 
 
-Outcome: TypeAlias = Done | Failed | Lost
+Outcome: TypeAlias = Done | FailedItem | Lost
 
 
 class Executor(Protocol):

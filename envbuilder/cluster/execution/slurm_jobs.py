@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from envbuilder.cluster.execution.commands import run_item
-from envbuilder.cluster.execution.executor import Failed, Lost, Outcome, WorkItem
+from envbuilder.cluster.execution.executor import FailedItem, Lost, Outcome, WorkItem
 from envbuilder.cluster.execution.optional_library import optional_library
 from envbuilder.cluster.execution.process_environment import outside_a_job
 from envbuilder.cluster.execution.targets import SlurmJobs
@@ -144,7 +144,7 @@ def _outcome(name: str, job: Any) -> Outcome:  # noqa: ANN401  submitit is optio
         found: Outcome = job.result()
     except Exception as error:  # noqa: BLE001  whatever the worker raised, or a file that cannot be read
         last = str(error).strip().splitlines()[-1:]
-        return Failed(name=name, status=70, reason=f"the job failed: {' '.join(last)}", node="")
+        return FailedItem(name=name, status=70, reason=f"the job failed: {' '.join(last)}", node="")
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 
-from envbuilder.cluster.execution.executor import Done, Executor, Failed, Outcome, WorkItem
+from envbuilder.cluster.execution.executor import Done, Executor, FailedItem, Outcome, WorkItem
 from envbuilder.cluster.execution.finished_items import Results
 from envbuilder.core.errors import EnvbuilderError
 
@@ -51,5 +51,5 @@ def _received(outcome: Outcome, receive: Callable[[Done], None]) -> Outcome:
     try:
         receive(outcome)
     except EnvbuilderError as error:
-        return Failed(name=outcome.name, status=error.exit_code, reason=error.message, node=outcome.node)
+        return FailedItem(name=outcome.name, status=error.exit_code, reason=error.message, node=outcome.node)
     return outcome

@@ -31,7 +31,7 @@ class Stalled(OSError):
     """A server is silent or too slow."""
 
 
-class GivenUp(Stalled):
+class ServerAbandoned(Stalled):
     """A server was silent or too slow before, and receives no further requests."""
 
     def __init__(self) -> None:
@@ -112,11 +112,11 @@ class Tolerance:
         """Return a new request to a server.
 
         Raises:
-            GivenUp: The server has reached the limit of stalls before.
+            ServerAbandoned: The server has reached the limit of stalls before.
         """
         with self._lock:
             if self._spent(server).stalls >= MOST_STALLS:
-                raise GivenUp
+                raise ServerAbandoned
         return Attempt(tolerance=self, server=server, began=self._clock())
 
     def granted(self, server: str, asked: float) -> float:

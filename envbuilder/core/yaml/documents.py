@@ -58,7 +58,7 @@ Node: TypeAlias = Scalar | Sequence | Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class ParsedDocument:
     """A document with its faults of spelling.
 
     Attributes:
@@ -86,7 +86,7 @@ def parse(text: str, file: str) -> Node:
     return document.root
 
 
-def read(text: str, file: str) -> Document:
+def read(text: str, file: str) -> ParsedDocument:
     """Parse one YAML document, and continue after ambiguous constructs, so that the fields can be checked too.
 
     Raises:
@@ -118,7 +118,7 @@ class _Reader:
         self._file = file
         self._faults: list[Fault] = []
 
-    def document(self) -> Document:
+    def document(self) -> ParsedDocument:
         """Return the only document of the stream."""
         root: Node = Mapping(line=1, entries=())
         next(self._events)  # StreamStart
@@ -128,7 +128,7 @@ class _Reader:
             after = next(self._events)
             if isinstance(after, yaml.DocumentStartEvent):
                 raise self._refusal(after, "not YAML: more than one document")
-        return Document(root=root, faults=tuple(self._faults))
+        return ParsedDocument(root=root, faults=tuple(self._faults))
 
     def _node(self, event: Any, field: str, depth: int) -> Node:  # noqa: ANN401
         line = _line(event)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from envbuilder.core.conversion.reading import Dialect, Mismatch, Mismatched, Path, Tables
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.structure import load
-from envbuilder.core.yaml.documents import Document, Mapping, Node, Sequence
+from envbuilder.core.yaml.documents import Mapping, Node, ParsedDocument, Sequence
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ _DIALECT = Dialect(mapping="must have fields (`name: value`)", text=_on_one_line
 
 def structured(
     kind: type[T],
-    document: Document,
+    document: ParsedDocument,
     file: str,
     *,
     tables: Tables | None = None,
@@ -60,7 +60,7 @@ def value_of(node: Node) -> object:
     return node.value
 
 
-def _faults(document: Document, mismatches: Iterable[Mismatch], file: str) -> tuple[Fault, ...]:
+def _faults(document: ParsedDocument, mismatches: Iterable[Mismatch], file: str) -> tuple[Fault, ...]:
     """Return all faults; keep only the first of each field, which is the cause of the others."""
     found = {(fault.line, fault.field): fault for fault in document.faults}
     for each in mismatches:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from envbuilder.oci.documents import EMPTY, document, entry, json_document
-from envbuilder.oci.images import MANIFEST_TYPE, Descriptor, Document
+from envbuilder.oci.images import MANIFEST_TYPE, Descriptor, SmallBlob
 
 
 def attached(
     documents: Iterable[tuple[str, str, bytes]], subject: Descriptor, created: str
-) -> tuple[tuple[Document, Document], ...]:
+) -> tuple[tuple[SmallBlob, SmallBlob], ...]:
     """Return each document with the manifest that attaches it to an image.
 
     Args:
@@ -27,7 +27,7 @@ def attached(
 
 def _attached(
     media_type: str, name: str, content: bytes, subject: Descriptor, created: str
-) -> tuple[Document, Document]:
+) -> tuple[SmallBlob, SmallBlob]:
     held = document(media_type, content)
     manifest = {
         "schemaVersion": 2,

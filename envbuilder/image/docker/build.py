@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from envbuilder.core.errors import EngineError, EngineLost, EnvbuilderError
 from envbuilder.core.json_fields import Record, text
 from envbuilder.core.references import ImageRef
-from envbuilder.image.builds import Builder, BuildEvent, BuildRequest, BuildResult, LogLine
+from envbuilder.image.builds import Builder, BuildEvent, BuildRequest, BuildResult, StepOutput
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.docker.build_failures import explain
 from envbuilder.image.docker.build_journal import BuildJournal
@@ -45,7 +45,7 @@ class _BuildkitReader:
             yield from self._trace.feed(text(message, "aux"))
         except MalformedMessage as error:
             # Progress is only displayed: a malformed message is reported, but does not stop the build.
-            yield LogLine(step="", text=f"(a progress message of the engine cannot be read: {error})")
+            yield StepOutput(step="", text=f"(a progress message of the engine cannot be read: {error})")
 
     def finish(self) -> Iterator[BuildEvent]:
         return iter(())

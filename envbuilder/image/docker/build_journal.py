@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from envbuilder.image.builds import BuildEvent, BuildStep, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildEvent, BuildStep, StepFinished, StepOutput, StepStarted
 
 TAIL_LINES = 20
 # BuildKit's internal steps for the context and the base's manifest: shown only if they take time.
@@ -38,7 +38,7 @@ class BuildJournal:
         match event:
             case StepStarted(step=step):
                 self._tallies.setdefault(step, _Tally())
-            case LogLine(step=step, text=text):
+            case StepOutput(step=step, text=text):
                 self._tallies.setdefault(step, _Tally()).tail.append(text)
             case StepFinished():
                 self._finish(event)

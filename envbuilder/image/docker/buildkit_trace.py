@@ -11,7 +11,7 @@ import binascii
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.docker.log_text import LineSplitter
 from envbuilder.image.docker.protobuf_wire import Field, MalformedMessage, fields
 from envbuilder.oci.transfers import Transfer
@@ -193,8 +193,8 @@ class TraceReader:
         splitter = self._lines.setdefault((log.vertex, log.stream), LineSplitter())
         yield from self._said(log.vertex, splitter.feed(log.message))
 
-    def _said(self, digest: str, lines: Iterator[str]) -> Iterator[LogLine]:
-        return (LogLine(step=self._names.get(digest, ""), text=line) for line in lines)
+    def _said(self, digest: str, lines: Iterator[str]) -> Iterator[StepOutput]:
+        return (StepOutput(step=self._names.get(digest, ""), text=line) for line in lines)
 
 
 def _moved(status: VertexStatus) -> Iterator[Transfer]:

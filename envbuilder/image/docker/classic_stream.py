@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from envbuilder.core.json_fields import Record, number, text
-from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.docker.images import failure
 from envbuilder.image.docker.log_text import LineSplitter
 from envbuilder.oci.transfers import Transfer
@@ -66,7 +66,7 @@ class ClassicReader:
         elif line == _CACHED:
             self._cached = True
         elif not _BOOKKEEPING.fullmatch(line) and not _BUILT.fullmatch(line):
-            yield LogLine(step=self._step, text=line)
+            yield StepOutput(step=self._step, text=line)
 
     def _next(self, line: str) -> Iterator[BuildEvent]:
         yield from self.finish()

@@ -9,7 +9,7 @@ from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.json_fields import parsed, records, text
 from envbuilder.image.layers.records import LayerRecord, plain_record, record_of
 from envbuilder.oci.documents import EMPTY, entry, json_document
-from envbuilder.oci.images import MANIFEST_TYPE, Document, LayerFormat
+from envbuilder.oci.images import MANIFEST_TYPE, LayerFormat, SmallBlob
 
 ARTIFACT_TYPE = "application/vnd.envbuilder.layer.v1"
 RECORD = "io.envbuilder.layer.record"
@@ -25,7 +25,7 @@ def entry_tag(key: str) -> str:
     return f"layer-{key.removeprefix('sha256:')}"
 
 
-def entry_manifest(key: str, record: LayerRecord, layer_format: LayerFormat) -> Document:
+def entry_manifest(key: str, record: LayerRecord, layer_format: LayerFormat) -> SmallBlob:
     """Return the entry of a layer; two machines that made the same layer write the same bytes."""
     manifest = {
         "schemaVersion": 2,
@@ -38,7 +38,7 @@ def entry_manifest(key: str, record: LayerRecord, layer_format: LayerFormat) -> 
     return json_document(MANIFEST_TYPE, manifest)
 
 
-def entry_record(key: str, manifest: Document) -> LayerRecord:
+def entry_record(key: str, manifest: SmallBlob) -> LayerRecord:
     """Return the record in an entry.
 
     Raises:

@@ -25,7 +25,7 @@ from envbuilder.core.files import read_json, replacing
 from envbuilder.core.json_fields import parsed, records, text, texts
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.oci.documents import layer_entry
-from envbuilder.oci.images import AssembledImage, Descriptor, Document, ImageLayerPin
+from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, SmallBlob
 from envbuilder.oci.store import Store
 
 T = TypeVar("T")
@@ -263,10 +263,10 @@ class Records:
             raise ValueError(f"not the record of {file.name}")
         return KeptImage(name=file.name, lock=file.lock, image=image)
 
-    def _document(self, descriptor: Descriptor) -> Document:
+    def _document(self, descriptor: Descriptor) -> SmallBlob:
         if not self.store.has(descriptor.digest):
             raise ValueError(f"{descriptor.digest} is not in the store")
-        return Document(descriptor=descriptor, content=self.store.read(descriptor.digest))
+        return SmallBlob(descriptor=descriptor, content=self.store.read(descriptor.digest))
 
 
 _FOLDERS = ("layers", "images")

@@ -16,7 +16,7 @@ from envbuilder.oci.documents import EMPTY
 from envbuilder.oci.images import Descriptor, LayerFormat
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import TransferStopped
-from envbuilder.oci.registry.parallel import Listener, Watch, in_parallel
+from envbuilder.oci.registry.parallel import Listener, TransferState, in_parallel
 from envbuilder.oci.registry.pull import fetch_blob
 from envbuilder.oci.registry.push import Push
 from envbuilder.oci.store import Store
@@ -76,7 +76,7 @@ class RegistryLayerCache:
 
     def pull(self, layers: Sequence[Descriptor], listener: Listener) -> None:
         """See `LayerCache.pull`."""
-        watch = Watch(listener)
+        watch = TransferState(listener)
 
         def work(layer: Descriptor) -> str:
             place = self._holders[layer.digest]
@@ -110,7 +110,7 @@ class RegistryLayerCache:
     def _entries(self, place: ImageRef, keys: Sequence[str]) -> dict[str, LayerRecord]:
         repository = self.client.repository(place)
         manifests = in_parallel(
-            lambda key: repository.manifest(entry_tag(key)), keys, connections=_CONNECTIONS, watch=Watch()
+            lambda key: repository.manifest(entry_tag(key)), keys, connections=_CONNECTIONS, watch=TransferState()
         )
         found = {}
         for key, manifest in zip(keys, manifests, strict=True):
@@ -124,7 +124,7 @@ class RegistryLayerCache:
     def _answers(self, place: ImageRef, layers: Sequence[Descriptor]) -> tuple[bool, ...]:
         repository = self.client.repository(place)
         return in_parallel(
-            lambda layer: repository.has_blob(layer.digest), layers, connections=_CONNECTIONS, watch=Watch()
+            lambda layer: repository.has_blob(layer.digest), layers, connections=_CONNECTIONS, watch=TransferState()
         )
 
     def _begun(self) -> Push:

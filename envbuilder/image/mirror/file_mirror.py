@@ -11,7 +11,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.parallel import Watch, in_parallel
+from envbuilder.oci.registry.parallel import TransferState, in_parallel
 from envbuilder.oci.registry.pull import fetch_blob
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import Transfer
@@ -136,7 +136,7 @@ def lacking_files(mirror: FileMirror, files: Sequence[IndexFile], error: SourceU
         SourceUnreachable: The same failure, with that of the mirror if it does not respond.
     """
     try:
-        there = in_parallel(mirror.has, files, connections=_CONNECTIONS, watch=Watch())
+        there = in_parallel(mirror.has, files, connections=_CONNECTIONS, watch=TransferState())
     except SourceUnreachable as second:
         raise both_failed(error, second) from second
     return [file for file, is_there in zip(files, there, strict=True) if not is_there]

@@ -17,7 +17,7 @@ from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.image.running.callers import GROUP, PASSWD, Registered, registered
 from envbuilder.image.running.changes import place_for_changes
 from envbuilder.image.running.host_gpus import HostGpus
-from envbuilder.image.running.process_settings import Settings, account, settings_of
+from envbuilder.image.running.process_settings import ProcessSettings, account, settings_of
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.runtime.command import Caller, Console, RunRequest, RunResult
 from envbuilder.oci.runtime.host_devices import SEARCH
@@ -228,7 +228,7 @@ def in_use(tree: str) -> str:
     return f"in-use-{tree}"
 
 
-def task_of(request: RunRequest, settings: Settings, tree: Path) -> Task:
+def task_of(request: RunRequest, settings: ProcessSettings, tree: Path) -> Task:
     """Return the task of a request, completed by the configuration of the image."""
     who = account(tree, request.user or settings.user)
     env = {"HOME": who.home or "/"} | dict(settings.env) | dict(request.env)
@@ -249,12 +249,12 @@ def task_of(request: RunRequest, settings: Settings, tree: Path) -> Task:
     )
 
 
-def followed(request: RunRequest, settings: Settings, tree: Path, changes: Path, chosen: ChosenSandbox) -> Task:
+def followed(request: RunRequest, settings: ProcessSettings, tree: Path, changes: Path, chosen: ChosenSandbox) -> Task:
     """Return the task of a request that is followed: its user has a name and a writable home directory.
 
     Args:
         request: The request.
-        settings: Settings of the image.
+        settings: ProcessSettings of the image.
         tree: The unpacked image.
         changes: Directory for the changes of this run.
         chosen: The sandbox.

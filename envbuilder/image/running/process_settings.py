@@ -20,7 +20,7 @@ _LARGEST_FILE = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ProcessSettings:
     """Defaults of an image.
 
     Attributes:
@@ -51,7 +51,7 @@ class Account:
     home: str
 
 
-def settings_of(config: bytes) -> Settings:
+def settings_of(config: bytes) -> ProcessSettings:
     """Read the configuration of an image; missing or malformed values are ignored."""
     try:
         document = load_json(config)
@@ -63,7 +63,7 @@ def settings_of(config: bytes) -> Settings:
     labels = _record(settings.get("Labels"))
     folder = settings.get("WorkingDir")
     user = settings.get("User")
-    return Settings(
+    return ProcessSettings(
         env=tuple(sorted(env.items())),
         folder=folder if isinstance(folder, str) and folder.startswith("/") and "\0" not in folder else "/",
         user=user if isinstance(user, str) else "",

@@ -15,7 +15,7 @@ from envbuilder.core.errors import UsageError, VerificationFailed
 from envbuilder.core.json_fields import Record, parsed, text
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.documents import EMPTY, attached_entry, entry
-from envbuilder.oci.images import INDEX_TYPE, AssembledImage, Descriptor, Document
+from envbuilder.oci.images import INDEX_TYPE, AssembledImage, Descriptor, SmallBlob
 from envbuilder.oci.store import Store
 
 LAYOUT_FILE = "oci-layout"
@@ -61,7 +61,7 @@ def delivered(image: AssembledImage, *, attestations: bool) -> AssembledImage:
     return image if attestations else replace(image, attached=())
 
 
-def small_documents(image: AssembledImage) -> tuple[Document, ...]:
+def small_documents(image: AssembledImage) -> tuple[SmallBlob, ...]:
     """Return all blobs held in memory, without duplicates: configuration, attached documents, manifests last."""
     attached = [document for _, document in image.attached]
     manifests = [document for document, _ in image.attached]
@@ -70,7 +70,7 @@ def small_documents(image: AssembledImage) -> tuple[Document, ...]:
     return tuple({document.descriptor.digest: document for document in ordered}.values())
 
 
-def _has_no_config(manifest: Document) -> bool:
+def _has_no_config(manifest: SmallBlob) -> bool:
     return text(parsed(manifest.content), "config", "digest") == EMPTY.descriptor.digest
 
 

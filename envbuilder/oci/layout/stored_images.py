@@ -14,7 +14,7 @@ from envbuilder.core.errors import UsageError, VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.core.json_fields import Record, parsed, record, records, text, texts
 from envbuilder.oci.documents import descriptor, document
-from envbuilder.oci.images import CONFIG_TYPE, MANIFEST_TYPE, Descriptor, Document, LayerFormat
+from envbuilder.oci.images import CONFIG_TYPE, MANIFEST_TYPE, Descriptor, LayerFormat, SmallBlob
 from envbuilder.oci.layout.contents import DOCKER_FILE, INDEX_FILE, NAME, blob_name
 from envbuilder.oci.layout.image_files import ImageFiles, image_files
 from envbuilder.oci.layout.layer_compression import Unpacked
@@ -38,8 +38,8 @@ class StoredImage:
         open: Opens the blob of a layer.
     """
 
-    manifest: Document | None
-    config: Document
+    manifest: SmallBlob | None
+    config: SmallBlob
     layers: tuple[Descriptor, ...]
     diff_ids: tuple[str, ...]
     open: Callable[[Descriptor], BinaryIO]
@@ -110,7 +110,7 @@ def _only(found: list[Record], path: Path, name: str, known: list[str]) -> Recor
     raise UsageError(f"{path} holds {len(found)} images {wanted}", hint=f"select one with --name: {names}")
 
 
-def _manifest(stored: ImageFiles, path: Path, entry: Record) -> Document:
+def _manifest(stored: ImageFiles, path: Path, entry: Record) -> SmallBlob:
     """Return the manifest of an entry; select the platform in nested indexes."""
     for _ in range(_DEPTH):
         found = _document(stored, path, _descriptor(entry, f"the index in {path}"))
@@ -151,7 +151,7 @@ def _from_docker(stored: ImageFiles, path: Path, name: str) -> StoredImage:
     )
 
 
-def _diff_ids(config: Document, layers: int, path: Path) -> tuple[str, ...]:
+def _diff_ids(config: SmallBlob, layers: int, path: Path) -> tuple[str, ...]:
     found = texts(parsed(config.content), "rootfs", "diff_ids")
     if len(found) != layers or not all(map(is_digest, found)):
         raise VerificationFailed(f"{path} holds {layers} layers of an image whose configuration names {len(found)}")
@@ -175,7 +175,7 @@ def _descriptor(value: Record, subject: str) -> Descriptor:
         raise VerificationFailed(f"{subject} {error}") from None
 
 
-def _document(stored: ImageFiles, path: Path, wanted: Descriptor) -> Document:
+def _document(stored: ImageFiles, path: Path, wanted: Descriptor) -> SmallBlob:
     content = _small(stored, blob_name(wanted.digest), path)
     found = document(wanted.media_type or MANIFEST_TYPE, content)
     if found.descriptor.digest != wanted.digest:

@@ -17,7 +17,7 @@ from envbuilder.core.http.retries import Pacing, Patience
 from envbuilder.core.json_fields import parsed, text
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.documents import document
-from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, Document
+from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, SmallBlob
 from envbuilder.oci.registry.addresses import Place, has_host, place_of, siblings
 from envbuilder.oci.registry.auth import Authorizer
 from envbuilder.oci.registry.credentials import Credentials, RegistryLogins
@@ -222,7 +222,7 @@ class Repository:
                 if not patience.lasts(asked=error.asked, stalled=error.stalled):
                     raise
 
-    def manifest(self, name: str) -> Document | None:
+    def manifest(self, name: str) -> SmallBlob | None:
         """Return a manifest or index; None if there is none.
 
         Args:
@@ -234,7 +234,7 @@ class Repository:
         """
         request = self.request("GET", f"manifests/{name}", f"manifest {name}", headers={"Accept": ", ".join(ACCEPTED)})
 
-        def ask() -> Document | None:
+        def ask() -> SmallBlob | None:
             with self.once(request, (200, 404)) as answer:
                 if answer.status == 404:
                     return None
@@ -242,7 +242,7 @@ class Repository:
 
         return self.patiently(ask)
 
-    def put_manifest(self, manifest: Document, name: str) -> Mapping[str, str]:
+    def put_manifest(self, manifest: SmallBlob, name: str) -> Mapping[str, str]:
         """Write a manifest under a tag or its digest; return the headers of the response."""
         headers = {"Content-Type": manifest.descriptor.media_type}
         request = self.request("PUT", f"manifests/{name}", f"manifest {name}", headers=headers, body=manifest.content)
@@ -267,7 +267,7 @@ class Repository:
         return refused(answer.subject, answer.status, answer.start(_LONGEST_ERROR), self.authorizer.secrets())
 
 
-def _manifest(answer: Answer, content: bytes, name: str) -> Document:
+def _manifest(answer: Answer, content: bytes, name: str) -> SmallBlob:
     declared = answer.headers.get("Content-Type", "").partition(";")[0].strip()
     found = document(text(parsed(content), "mediaType") or declared, content)
     told = name if is_digest(name) else answer.headers.get("Docker-Content-Digest", "")

@@ -20,7 +20,7 @@ def ignore(_transfer: Transfer) -> None:
     """Ignore progress."""
 
 
-class Watch:
+class TransferState:
     """State shared by parallel transfers: a listener, called by one thread at a time, and a stop flag.
 
     Args:
@@ -48,7 +48,7 @@ class Watch:
         self._stopped.set()
 
 
-def in_parallel(work: Callable[[T], R], items: Sequence[T], *, connections: int, watch: Watch) -> tuple[R, ...]:
+def in_parallel(work: Callable[[T], R], items: Sequence[T], *, connections: int, watch: TransferState) -> tuple[R, ...]:
     """Call a function for each item.
 
     Args:

@@ -11,10 +11,10 @@ from envbuilder.core.http.retries import Patience
 from envbuilder.core.json_fields import Record, parsed, record, records, text, texts
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.documents import descriptor
-from envbuilder.oci.images import Descriptor, Document
+from envbuilder.oci.images import Descriptor, SmallBlob
 from envbuilder.oci.registry.client import RegistryClient, Repository
 from envbuilder.oci.registry.failures import Interrupted
-from envbuilder.oci.registry.parallel import Listener, Watch, ignore, in_parallel
+from envbuilder.oci.registry.parallel import Listener, TransferState, ignore, in_parallel
 from envbuilder.oci.registry.transport import Answer
 from envbuilder.oci.store import Receiver, Store
 
@@ -35,8 +35,8 @@ class RemoteImage:
     """
 
     reference: ImageRef
-    manifest: Document
-    config: Document
+    manifest: SmallBlob
+    config: SmallBlob
     layers: tuple[Descriptor, ...]
 
     @property
@@ -115,7 +115,7 @@ def fetch_blobs(  # noqa: PLR0913  two are options
     if not wanted:
         return
     repository = client.repository(reference)
-    watch = Watch(listener)
+    watch = TransferState(listener)
 
     def work(blob: Descriptor) -> None:
         try:
@@ -126,7 +126,7 @@ def fetch_blobs(  # noqa: PLR0913  two are options
     in_parallel(work, wanted, connections=connections, watch=watch)
 
 
-def _present(repository: Repository, name: str) -> Document:
+def _present(repository: Repository, name: str) -> SmallBlob:
     found = repository.manifest(name)
     if found is None:
         raise SourceUnreachable(
@@ -154,7 +154,7 @@ def _descriptor(value: Record, subject: str) -> Descriptor:
         raise SourceUnreachable(f"{subject}: it {error}", hint="the image must be pushed again") from None
 
 
-def _image(repository: Repository, reference: ImageRef, manifest: Document) -> RemoteImage:
+def _image(repository: Repository, reference: ImageRef, manifest: SmallBlob) -> RemoteImage:
     subject = f"{repository.place}: manifest {manifest.descriptor.digest}"
     content = parsed(manifest.content)
     if not record(content, "config"):
@@ -166,7 +166,7 @@ def _image(repository: Repository, reference: ImageRef, manifest: Document) -> R
     return RemoteImage(
         reference=reference,
         manifest=manifest,
-        config=Document(descriptor=config, content=_small(repository, config)),
+        config=SmallBlob(descriptor=config, content=_small(repository, config)),
         layers=tuple(_descriptor(layer, subject) for layer in records(content, "layers")),
     )
 
@@ -186,7 +186,7 @@ def _small(repository: Repository, blob: Descriptor) -> bytes:
     return content
 
 
-def _fetch(repository: Repository, blob: Descriptor, store: Store, watch: Watch) -> None:
+def _fetch(repository: Repository, blob: Descriptor, store: Store, watch: TransferState) -> None:
     with store.receiving(blob.digest) as receiver:
         if receiver is None:
             return
@@ -201,7 +201,7 @@ def _fetch(repository: Repository, blob: Descriptor, store: Store, watch: Watch)
                     raise
 
 
-def _read_on(repository: Repository, blob: Descriptor, receiver: Receiver, watch: Watch) -> None:
+def _read_on(repository: Repository, blob: Descriptor, receiver: Receiver, watch: TransferState) -> None:
     """Append the content of one response."""
     start = receiver.size
     headers = {"Range": f"bytes={start}-"} if start else {}

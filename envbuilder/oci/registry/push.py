@@ -11,10 +11,10 @@ from typing import BinaryIO, TypeVar
 
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.references import ImageRef
-from envbuilder.oci.images import AssembledImage, Descriptor, Document
+from envbuilder.oci.images import AssembledImage, Descriptor, SmallBlob
 from envbuilder.oci.registry import referrers
 from envbuilder.oci.registry.client import RegistryClient, Repository
-from envbuilder.oci.registry.parallel import Listener, Watch, ignore, in_parallel
+from envbuilder.oci.registry.parallel import Listener, TransferState, ignore, in_parallel
 from envbuilder.oci.registry.upload_records import FOLDER, UploadRecord, UploadRecords
 from envbuilder.oci.registry.uploads import Upload, mount
 from envbuilder.oci.store import Store
@@ -69,7 +69,7 @@ class Push:
         self._repository = client.repository(reference, push=True, mount_from=mount_from)
         self._clock = client.pacing.clock
         self._store = store
-        self._watch = Watch(listener)
+        self._watch = TransferState(listener)
         self._connections = threading.Semaphore(_CONNECTIONS)
         self._missing: set[str] = set()
         self._sent: set[str] = set()
@@ -99,7 +99,7 @@ class Push:
         with self._connections:
             self._bring(_in_store(item, layer, self._store))
 
-    def put(self, manifest: Document, documents: Sequence[Document], tag: str) -> None:
+    def put(self, manifest: SmallBlob, documents: Sequence[SmallBlob], tag: str) -> None:
         """Write a manifest and the documents that it names under a tag, unless it is there; errors as in `finish`."""
         found = self._repository.manifest(tag)
         if found and found.descriptor.digest == manifest.descriptor.digest:
@@ -219,14 +219,14 @@ def _in_store(item: str, descriptor: Descriptor, store: Store) -> _Blob:
     )
 
 
-def _in_memory(document: Document) -> _Blob:
+def _in_memory(document: SmallBlob) -> _Blob:
     descriptor = document.descriptor
     return _Blob(
         item=descriptor.media_type, descriptor=descriptor, layer=False, open=lambda: io.BytesIO(document.content)
     )
 
 
-def _upload(repository: Repository, blob: _Blob, store: Store, watch: Watch) -> None:
+def _upload(repository: Repository, blob: _Blob, store: Store, watch: TransferState) -> None:
     try:
         stream = blob.open()
     except FileNotFoundError:
@@ -268,7 +268,7 @@ def _attach(repository: Repository, image: AssembledImage) -> None:
         referrers.list_by_tag(repository, image.manifest.descriptor.digest, unlisted)
 
 
-def _put_verified(repository: Repository, manifest: Document, name: str) -> Mapping[str, str]:
+def _put_verified(repository: Repository, manifest: SmallBlob, name: str) -> Mapping[str, str]:
     """Write a manifest; raise an error if the registry reports another digest."""
     headers = repository.put_manifest(manifest, name)
     told = headers.get("Docker-Content-Digest", "")

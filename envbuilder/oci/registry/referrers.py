@@ -12,7 +12,7 @@ from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.json_fields import Record, parsed, record, records, text
 from envbuilder.oci.documents import EMPTY, attached_entry, json_document
-from envbuilder.oci.images import INDEX_TYPE, Document
+from envbuilder.oci.images import INDEX_TYPE, SmallBlob
 from envbuilder.oci.registry.client import Repository
 
 _NO_LIST = (400, 404, 405)
@@ -21,13 +21,13 @@ _NO_LIST = (400, 404, 405)
 _LONGEST = 4 << 20
 
 
-def needed(manifest: Document, content: Document) -> tuple[Document, ...]:
+def needed(manifest: SmallBlob, content: SmallBlob) -> tuple[SmallBlob, ...]:
     """Return the blobs of a manifest that refers to an image."""
     config = text(parsed(manifest.content), "config", "digest")
     return (content, EMPTY) if config == EMPTY.descriptor.digest != content.descriptor.digest else (content,)
 
 
-def list_by_tag(repository: Repository, subject: str, manifests: Sequence[Document]) -> None:
+def list_by_tag(repository: Repository, subject: str, manifests: Sequence[SmallBlob]) -> None:
     """Add manifests to the index that lists the referrers of a subject; keep the existing entries.
 
     Args:
@@ -70,6 +70,6 @@ def listed(repository: Repository, subject: str, artifact_type: str) -> tuple[st
     return tuple(digest for each in entries if is_digest(digest := text(each, "digest")))
 
 
-def _entry(manifest: Document) -> Record:
+def _entry(manifest: SmallBlob) -> Record:
     annotations = record(parsed(manifest.content), "annotations")
     return attached_entry(manifest) | ({"annotations": annotations} if annotations else {})

@@ -14,7 +14,7 @@ from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.files import CHUNK
 from envbuilder.core.http.client import MOST_REDIRECTS, Client, Response
 from envbuilder.core.http.failures import BROKE, CERTIFICATE, CLOCK, CLOCK_HINT, BadAddress
-from envbuilder.core.http.limits import MOST_WAITED, SECONDS, GivenUp, Stalled, TooLong, decimal, whole
+from envbuilder.core.http.limits import MOST_WAITED, SECONDS, ServerAbandoned, Stalled, TooLong, decimal, whole
 from envbuilder.core.http.origins import is_loopback, origin
 from envbuilder.core.http.retries import retry_after
 from envbuilder.oci.registry.failures import Interrupted, said
@@ -259,7 +259,7 @@ def _as_ours(subject: str) -> Iterator[None]:
         yield
     except BadAddress:
         raise unusable(subject) from None
-    except GivenUp as error:
+    except ServerAbandoned as error:
         raise SourceUnreachable(f"{subject}: {error}", hint=_LATER_HINT) from None
     except OSError as error:
         words = str(error)

@@ -15,7 +15,7 @@ from envbuilder.core.http.retries import Patience
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import Repository
 from envbuilder.oci.registry.failures import Interrupted, SessionLost
-from envbuilder.oci.registry.parallel import Watch
+from envbuilder.oci.registry.parallel import TransferState
 from envbuilder.oci.registry.transport import Answer
 from envbuilder.oci.registry.upload_records import UploadRecord
 
@@ -84,7 +84,7 @@ class Upload:
     blob: Descriptor
     item: str
     stream: BinaryIO
-    watch: Watch
+    watch: TransferState
     record: UploadRecord | None = None
     piece: int = PIECE
     _is_taken_over: bool = field(default=False, init=False)

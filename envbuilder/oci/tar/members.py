@@ -142,7 +142,12 @@ def on_disk(place: Path, path: str, *, mtime: int) -> Member:
 
 
 def _kind_on_disk(mode: int, place: Path) -> Kind:
-    kinds = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.FOLDER, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFIFO: Kind.PIPE}
+    kinds = {
+        stat.S_IFREG: Kind.FILE,
+        stat.S_IFDIR: Kind.FOLDER,
+        stat.S_IFLNK: Kind.SYMLINK,
+        stat.S_IFIFO: Kind.PIPE,
+    }
     kind = kinds.get(stat.S_IFMT(mode))
     if kind is None:
         raise ValueError(f"{place} is not a file, a directory, a link or a pipe")

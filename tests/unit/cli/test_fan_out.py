@@ -15,7 +15,7 @@ from envbuilder.cli.build import command as build_command
 from envbuilder.cli.fan_out import FanOutCommand, sent_arguments
 from envbuilder.cli.output.fan_out import AuditOutput, BuildOutput, ProofOutput, ReportOutputs, outcome_line
 from envbuilder.cli.validate import command as validate_command
-from envbuilder.cluster.execution.executor import Failed, Lost
+from envbuilder.cluster.execution.executor import FailedItem, Lost
 from envbuilder.curation.prove import prove, recorded_proof
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from tests.command_tree import root_context
@@ -141,7 +141,7 @@ def test_evidence_that_is_valid_is_not_sent_again(envbuilder: CommandLine) -> No
 def test_each_outcome_is_one_line() -> None:
     output = AuditOutput()
     assert outcome_line(done("a"), output) == "a: agrees with its wheel (1.5 s on n1)"
-    failed = Failed(name="a", status=5, reason="no answer", node="n2")
+    failed = FailedItem(name="a", status=5, reason="no answer", node="n2")
     assert outcome_line(failed, output) == "a: failed with status 5 on n2: no answer"
     assert outcome_line(Lost(name="a", reason="killed"), output) == "a: lost: killed"
 

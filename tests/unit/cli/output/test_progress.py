@@ -14,7 +14,7 @@ from envbuilder.cli.output.live_progress import LiveProgress
 from envbuilder.cli.output.printing import notice, table
 from envbuilder.cli.output.progress import BuildLog, JsonProgress, PlainProgress, shown_progress
 from envbuilder.cli.output.terminal import TERMINAL
-from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.oci.transfers import Transfer
 
 STEP = "[2/3] RUN --mount=type=tmpfs,target=/run /run/envbuilder/tools/with-host uv pip install x"
@@ -22,7 +22,7 @@ EVENTS: tuple[BuildEvent, ...] = (
     StepStarted(step="[1/3] FROM base"),
     StepFinished(step="[1/3] FROM base", seconds=0.0, cached=True),
     StepStarted(step=STEP),
-    LogLine(step=STEP, text="Downloading x (400 MB)"),
+    StepOutput(step=STEP, text="Downloading x (400 MB)"),
     Transfer(item="layer", current=500_000, total=1_000_000),
     Transfer(item="layer", current=1_000_000, total=1_000_000),
     StepFinished(step=STEP, seconds=61.25, cached=False),
@@ -155,7 +155,7 @@ def test_control_characters_of_a_step_do_not_reach_the_terminal() -> None:
     show = LiveProgress(stream, color=True, width=80, verbose=True)
     for event in (
         StepStarted(step="RUN \x1b]0;title\x07"),
-        LogLine(step="RUN \x1b]0;title\x07", text="a\x1b[2Jb"),
+        StepOutput(step="RUN \x1b]0;title\x07", text="a\x1b[2Jb"),
         Transfer(item="x\x1b[2Jy", current=1, total=2),
         StepFinished(step="RUN \x1b]0;title\x07", seconds=1.0, cached=False),
     ):

@@ -9,12 +9,12 @@ import sys
 
 import envbuilder
 from envbuilder.cluster.execution.commands import run_item
-from envbuilder.cluster.execution.executor import Failed, WorkItem
+from envbuilder.cluster.execution.executor import FailedItem, WorkItem
 
 
 def test_a_worker_of_another_version_refuses_the_command() -> None:
     outcome = run_item(WorkItem(name="a", arguments=("list",), version="0.0"))
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, FailedItem)
     expected = f"the worker has envbuilder {envbuilder.__version__}, this machine 0.0; install the same version on both"
     assert (outcome.status, outcome.reason) == (2, expected)
 

@@ -6,7 +6,7 @@ import pytest
 
 from envbuilder.cluster.execution.commands import stop_items
 from envbuilder.cluster.execution.dask_cluster import DaskExecutor
-from envbuilder.cluster.execution.executor import Failed, Lost
+from envbuilder.cluster.execution.executor import FailedItem, Lost
 from envbuilder.cluster.execution.targets import DaskCluster
 from envbuilder.core.errors import ToolFailed
 from tests.fakes.executors import FakeDask, KilledWorker, done, item
@@ -29,7 +29,7 @@ def test_each_kind_of_end_has_its_outcome() -> None:
     assert outcomes == {
         "a": done("a"),
         "b": Lost(name="b", reason="its workers died, the last one was tcp://w1:1"),
-        "c": Failed(name="c", status=70, reason="ModuleNotFoundError: No module named 'envbuilder'", node=""),
+        "c": FailedItem(name="c", status=70, reason="ModuleNotFoundError: No module named 'envbuilder'", node=""),
         "d": Lost(name="d", reason="the Dask cluster dropped the command (cancelled)"),
     }
     assert dask.status == "closed"

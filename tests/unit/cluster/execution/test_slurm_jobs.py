@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.cluster.execution.executor import Failed, Lost, Outcome
+from envbuilder.cluster.execution.executor import FailedItem, Lost, Outcome
 from envbuilder.cluster.execution.slurm_jobs import JobState, SlurmExecutor, parse_states, submitit_parameters
 from tests.fakes.executors import FakeQueue, done, item
 
@@ -64,7 +64,7 @@ def test_a_scheduler_that_does_not_answer_for_a_while_loses_nothing(tmp_path: Pa
 def test_a_job_whose_function_fails_says_why(tmp_path: Path) -> None:
     error = RuntimeError("Traceback:\n  line\nModuleNotFoundError: No module named 'envbuilder'")
     outcome = run(FakeQueue(tmp_path, [{}], {0: lambda jobs: jobs["a"].end(error)}), "a")["a"]
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, FailedItem)
     assert "No module named 'envbuilder'" in outcome.reason
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.cluster.execution.executor import Done, Failed, Lost, Outcome, WorkItem
+from envbuilder.cluster.execution.executor import Done, FailedItem, Lost, Outcome, WorkItem
 from envbuilder.cluster.execution.finished_items import LARGEST_AGE, FinishedItems
 from envbuilder.cluster.execution.unfinished import run_unfinished
 from envbuilder.core.digests import digest_of
@@ -32,9 +32,9 @@ def run(finished: FinishedItems, executor: FakeExecutor, items: Sequence[WorkIte
 
 
 def test_only_what_has_no_result_is_run_again(finished: FinishedItems) -> None:
-    failed = Failed(name="b", status=5, reason="no network", node="n2")
+    failed = FailedItem(name="b", status=5, reason="no network", node="n2")
     first = FakeExecutor({"b": failed, "c": Lost(name="c", reason="killed"), "d": done("d", status=1)})
-    assert {type(each) for each in run(finished, first)} == {Done, Failed, Lost}
+    assert {type(each) for each in run(finished, first)} == {Done, FailedItem, Lost}
     second = FakeExecutor()
     outcomes = {each.name: each for each in run(finished, second)}
     assert second.asked == ["b", "c", "d"]
@@ -75,7 +75,7 @@ def test_results_that_cannot_be_taken_over_are_failures(finished: FinishedItems)
         raise UsageError("evidence/a.yaml was changed here")
 
     [outcome] = run_unfinished(ITEMS[:1], FakeExecutor(), finished, key, refuse)
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, FailedItem)
     assert (outcome.status, outcome.reason) == (2, "evidence/a.yaml was changed here")
     assert not list(finished.folder.iterdir())
 

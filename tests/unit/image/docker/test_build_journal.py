@@ -1,9 +1,9 @@
-from envbuilder.image.builds import BuildStep, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildStep, StepFinished, StepOutput, StepStarted
 from envbuilder.image.docker.build_journal import TAIL_LINES, BuildJournal
 from envbuilder.oci.transfers import Transfer
 
 
-def journal_of(*events: StepStarted | StepFinished | LogLine | Transfer) -> BuildJournal:
+def journal_of(*events: StepStarted | StepFinished | StepOutput | Transfer) -> BuildJournal:
     journal = BuildJournal()
     for event in events:
         journal.note(event)
@@ -35,6 +35,6 @@ def test_a_step_stopped_for_another_one_is_not_the_failed_one() -> None:
 
 
 def test_only_the_end_of_the_output_is_kept() -> None:
-    journal = journal_of(*(LogLine(step="a", text=str(number)) for number in range(TAIL_LINES + 5)))
+    journal = journal_of(*(StepOutput(step="a", text=str(number)) for number in range(TAIL_LINES + 5)))
     assert journal.tail("a") == tuple(str(number) for number in range(5, TAIL_LINES + 5))
     assert journal.tail("unheard of") == ()

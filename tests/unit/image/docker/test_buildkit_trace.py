@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.docker.buildkit_trace import TraceReader, decode
 from envbuilder.image.docker.protobuf_wire import MalformedMessage, fields
 from envbuilder.oci.transfers import Transfer
@@ -104,14 +104,14 @@ def test_lines_are_put_together_across_messages_for_each_stream() -> None:
             [vertex("RUN x", (5, moment(1)), (6, moment(2)))],
         ]
     )
-    assert [event.text for event in events if isinstance(event, LogLine)] == ["hello", "warning", "and more"]
+    assert [event.text for event in events if isinstance(event, StepOutput)] == ["hello", "warning", "and more"]
     assert isinstance(events[-1], StepFinished)
 
 
 def test_a_character_cut_in_two_is_whole_again() -> None:
     first, second = "größe\n".encode()[:3], "größe\n".encode()[3:]
     events = heard([[vertex("RUN x", (5, moment(1)))], [log(first)], [log(second)]])
-    assert events[-1] == LogLine(step="RUN x", text="größe")
+    assert events[-1] == StepOutput(step="RUN x", text="größe")
 
 
 def test_output_of_parallel_steps_is_told_apart() -> None:
@@ -121,11 +121,11 @@ def test_output_of_parallel_steps_is_told_apart() -> None:
             [log(b"of b\n", digest=OTHER), log(b"of a\n")],
         ]
     )
-    assert events[2:] == [LogLine(step="RUN b", text="of b"), LogLine(step="RUN a", text="of a")]
+    assert events[2:] == [StepOutput(step="RUN b", text="of b"), StepOutput(step="RUN a", text="of a")]
 
 
 def test_output_of_an_unknown_step_is_kept() -> None:
-    assert heard([[log(b"orphan\n")]]) == [LogLine(step="", text="orphan")]
+    assert heard([[log(b"orphan\n")]]) == [StepOutput(step="", text="orphan")]
 
 
 def test_bytes_on_their_way_are_a_transfer_and_phases_are_not() -> None:
@@ -169,7 +169,7 @@ def test_text_that_is_not_base64_is_malformed() -> None:
 def events_or_error(reader: TraceReader, aux: str) -> None:
     with suppress(MalformedMessage):
         for event in reader.feed(aux):
-            assert isinstance(event, StepStarted | StepFinished | LogLine | Transfer)
+            assert isinstance(event, StepStarted | StepFinished | StepOutput | Transfer)
 
 
 @given(st.lists(st.binary(max_size=200), max_size=5))

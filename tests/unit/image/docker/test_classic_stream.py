@@ -1,5 +1,5 @@
 from envbuilder.core.json_fields import Record
-from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.docker.classic_stream import ClassicReader
 from envbuilder.oci.transfers import Transfer
 
@@ -48,7 +48,7 @@ def test_steps_follow_each_other_with_their_output() -> None:
         StepStarted(step=FROM),
         StepFinished(step=FROM, seconds=1.0, cached=False),
         StepStarted(step=RUN),
-        LogLine(step=RUN, text="cc: warning"),
+        StepOutput(step=RUN, text="cc: warning"),
         StepFinished(step=RUN, seconds=1.0, cached=False),
     ]
 
@@ -61,14 +61,14 @@ def test_a_step_from_the_cache_takes_no_time() -> None:
 def test_an_error_ends_the_open_step_and_keeps_its_unfinished_line() -> None:
     failed = {"errorDetail": {"code": 3, "message": "returned a non-zero code: 3"}, "error": "returned …"}
     assert heard(stream(FROM + "\n"), stream("last words"), failed)[1:] == [
-        LogLine(step=FROM, text="last words"),
+        StepOutput(step=FROM, text="last words"),
         StepFinished(step=FROM, seconds=1.0, cached=False, error="returned a non-zero code: 3"),
     ]
 
 
 def test_a_step_that_prints_a_step_line_stays_one_step() -> None:
     events = heard(stream(FROM + "\n"), stream("Step 9/9 : RUN pretend\n"))
-    assert LogLine(step=FROM, text="Step 9/9 : RUN pretend") in events
+    assert StepOutput(step=FROM, text="Step 9/9 : RUN pretend") in events
     assert sum(isinstance(event, StepStarted) for event in events) == 1
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EngineUnavailable
 from envbuilder.core.references import ImageRef
-from envbuilder.image.builds import Builder, BuildEvent, BuildRequest, LogLine
+from envbuilder.image.builds import Builder, BuildEvent, BuildRequest, StepOutput
 from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.image.docker.engine import connect, is_there
 from tests.unit.image.docker import dying
@@ -71,7 +71,7 @@ def test_progress_that_cannot_be_read_does_not_lose_the_build(tmp_path: Path) ->
     answer = (line({"id": "moby.buildkit.trace", "aux": "CwAA"}), line({"error": "no space left on device"}), b"")
     with dying.engine({"/build": answer}) as (environ, _), pytest.raises(DiskFull):
         build(connect(environ), tmp_path, heard)
-    assert [type(event) for event in heard] == [LogLine]
+    assert [type(event) for event in heard] == [StepOutput]
 
 
 def test_what_a_listener_raises_cancels_the_build_and_tags_nothing(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from envbuilder.oci.images import (
     MANIFEST_TYPE,
     AssembledImage,
     Descriptor,
-    Document,
     ImageLayerPin,
     LayerFormat,
+    SmallBlob,
 )
 from tests.fakes.catalogs import good_lock
 
@@ -53,7 +53,7 @@ def settings(base: Mapping[str, object] | None = None) -> dict[str, object]:
 
 @pytest.mark.parametrize("which", ["config", "manifest"])
 def test_a_document_is_canonical_and_named_by_its_bytes(which: str) -> None:
-    found: Document = getattr(made(), which)
+    found: SmallBlob = getattr(made(), which)
     assert found.descriptor.digest == f"sha256:{hashlib.sha256(found.content).hexdigest()}"
     assert found.descriptor.size == len(found.content)
     again = json.dumps(json.loads(found.content), sort_keys=True, separators=(",", ":"), ensure_ascii=False)

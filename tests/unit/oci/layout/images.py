@@ -17,9 +17,9 @@ from envbuilder.oci.images import (
     MANIFEST_TYPE,
     AssembledImage,
     Descriptor,
-    Document,
     ImageLayerPin,
     LayerFormat,
+    SmallBlob,
 )
 from envbuilder.oci.store import Store
 
@@ -100,7 +100,7 @@ def image_of_pins(
     }
     described = document(CONFIG_TYPE, json.dumps(value).encode())
     manifest = _manifest(described.descriptor, [layer_entry(pin) for pin in pins])
-    attached: tuple[tuple[Document, Document], ...] = ()
+    attached: tuple[tuple[SmallBlob, SmallBlob], ...] = ()
     if bill:
         content = document("application/spdx+json", bill)
         nothing = document(EMPTY_TYPE, b"{}").descriptor
@@ -113,7 +113,7 @@ def image(store: Store, *layers: Members, **more: object) -> AssembledImage:
     return image_of_tars(store, [tar_of(members) for members in layers], **more)  # type: ignore[arg-type]
 
 
-def _manifest(config: Descriptor, layers: list[dict[str, object]], **more: object) -> Document:
+def _manifest(config: Descriptor, layers: list[dict[str, object]], **more: object) -> SmallBlob:
     value = {
         "schemaVersion": 2,
         "mediaType": MANIFEST_TYPE,

@@ -18,9 +18,9 @@ from envbuilder.oci.images import (
     MANIFEST_TYPE,
     AssembledImage,
     Descriptor,
-    Document,
     ImageLayerPin,
     LayerFormat,
+    SmallBlob,
 )
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.store import Store
@@ -83,7 +83,7 @@ def image_of(store: Store, *layers: bytes, attached: tuple[bytes, ...] = ()) -> 
     return AssembledImage(layers=tuple(pins), config=config, manifest=manifest, attached=referring)
 
 
-def _referring(subject: Document, content: bytes) -> tuple[Document, Document]:
+def _referring(subject: SmallBlob, content: bytes) -> tuple[SmallBlob, SmallBlob]:
     blob = document("application/spdx+json", content)
     value = {
         "schemaVersion": 2,

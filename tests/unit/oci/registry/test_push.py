@@ -15,7 +15,7 @@ from envbuilder.core.http.retries import TRIES
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import INDEX_TYPE, AssembledImage, Descriptor
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.parallel import Watch
+from envbuilder.oci.registry.parallel import TransferState
 from envbuilder.oci.registry.push import push
 from envbuilder.oci.registry.uploads import PIECE, Upload
 from envbuilder.oci.store import Store
@@ -117,7 +117,7 @@ def upload(client: RegistryClient, registry: Registry, piece: int = PIECE) -> li
         blob=Descriptor(media_type="x", digest=sha256(LARGE), size=len(LARGE)),
         item="x",
         stream=io.BytesIO(LARGE),
-        watch=Watch(),
+        watch=TransferState(),
         piece=piece,
     ).run()
     assert registry.blobs["team/tf", sha256(LARGE)] == LARGE

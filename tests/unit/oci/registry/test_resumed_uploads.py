@@ -16,7 +16,7 @@ from envbuilder.core.errors import SourceUnreachable
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import TransferStopped
-from envbuilder.oci.registry.parallel import Watch
+from envbuilder.oci.registry.parallel import TransferState
 from envbuilder.oci.registry.push import push
 from envbuilder.oci.registry.upload_records import FOLDER, UploadRecords
 from envbuilder.oci.registry.uploads import Upload
@@ -50,7 +50,7 @@ def upload(client: RegistryClient, registry: Registry, records: UploadRecords, s
             blob=BLOB,
             item="x",
             stream=io.BytesIO(CONTENT),
-            watch=Watch(stop),
+            watch=TransferState(stop),
             record=record,
             piece=PIECE,
         ).run()

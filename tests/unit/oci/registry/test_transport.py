@@ -21,7 +21,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import Interrupted, said
-from envbuilder.oci.registry.parallel import Watch, ignore
+from envbuilder.oci.registry.parallel import TransferState, ignore
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.registry.push import push
 from envbuilder.oci.registry.transport import Answer, Request, Transport
@@ -156,7 +156,7 @@ def test_only_the_end_of_an_upload_may_be_waited_for_longer(
     sent = Recording()
     blob = Descriptor(media_type="x", digest=store.put(b"layer"), size=5)
     repository = replace(client.repository(reference(registry), push=True), transport=sent)
-    Upload(repository=repository, blob=blob, item="x", stream=io.BytesIO(b"layer"), watch=Watch(ignore)).run()
+    Upload(repository=repository, blob=blob, item="x", stream=io.BytesIO(b"layer"), watch=TransferState(ignore)).run()
     repository.put_manifest(image_of(store, b"layer").manifest, "1")
     sent.close()
     assert sent.seconds == [("POST", 20.0), ("PATCH", 20.0), ("PUT", commit_seconds(5)), ("PUT", 20.0)]
