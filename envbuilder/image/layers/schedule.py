@@ -28,6 +28,9 @@ from envbuilder.oci.transfers import Transfer
 
 _CONNECTIONS = 6
 _MOST_THREADS = 256
+_SECONDS_UNTIL_NOTICED = 0.5
+"""A signal that arrives just before the main thread waits for a lock is handled when the wait ends, not earlier:
+https://docs.python.org/3/library/signal.html#execution-of-python-signal-handlers"""
 _SLOWEST = (LayerKind.BASE, LayerKind.BYTECODE, LayerKind.INTERPRETER)
 
 
@@ -269,10 +272,13 @@ class Making:
     def settle(self) -> None:
         """Wait until all layers are made and sent; raise the first error, whichever layer it is of."""
         futures: list[Future[Any]] = [*self.records.values(), *self._sends]
-        wait(futures, return_when=FIRST_EXCEPTION)
-        for future in futures:
-            if future.done():
-                future.result()
+        while True:
+            done, left = wait(futures, timeout=_SECONDS_UNTIL_NOTICED, return_when=FIRST_EXCEPTION)
+            for future in futures:
+                if future in done:
+                    future.result()
+            if not left:
+                return
 
     def _stop(self, pushes: LayerPushes | None) -> None:
         self._stopped.set()
