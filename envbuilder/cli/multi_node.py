@@ -10,7 +10,7 @@ from envbuilder.cli.completion import environments
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.groups import Group
 from envbuilder.cli.options import grouped
-from envbuilder.cli.output.printing import notice
+from envbuilder.cli.output.printing import folded, notice
 from envbuilder.cli.output.reports import ReportOutput, finish, report_options
 from envbuilder.core.files import read_text, replacing
 from envbuilder.diagnostics.multi_node.local_run import WorkerLimits
@@ -100,7 +100,8 @@ def worker_command(output: Path | None) -> None:
     with replacing(output) as stream:
         stream.write(worker_source())
     click.echo(f"wrote {output}")
-    click.echo(f"next: `python {output.name} --facts DIRECTORY` in each container, then `envbuilder multi-node check`")
+    given = f"`python {output.name} --facts DIRECTORY`"
+    click.echo(folded(f"next: {given} in each container, then `envbuilder multi-node check`"))
 
 
 @command.command("check")

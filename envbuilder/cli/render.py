@@ -88,7 +88,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     if lock.unpinned:
         click.echo(folded(f"does not build: not pinned: {'; '.join(lock.unpinned)}"))
         return
-    click.echo(f"next: `{_docker_build(lock.environment, output)}`, which needs {_where(base, building)}")
+    click.echo(folded(f"next: `{_docker_build(lock.environment, output)}`, which needs {_where(base, building)}"))
 
 
 def _docker_build(environment: str, folder: Path) -> str:

@@ -54,7 +54,7 @@ def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None, 
         pythons=UnpinnedPythons(kept=_packed_before(session)),
         os_packages=UnpinnedOsPackages(),
     )
-    session.progress(f"stating {row.id} without fetching its base")
+    session.progress(f"resolving {row.id} without fetching its base")
     return lock(session.catalog, spec, known, upgrade=upgrade)
 
 
