@@ -28,7 +28,8 @@ from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.core.work_directories import work_directory
 from envbuilder.image.dockerfile.spec_file import render_spec
 from envbuilder.image.lock_files import keep_own_files
-from envbuilder.lock.adopt import Adoption, Trials, choose_environment, resolvable, software_changes, spec_of
+from envbuilder.lock.adopt import Adoption, choose_environment, software_changes, spec_of
+from envbuilder.lock.adopted_packages import Trials, resolvable
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import LOCK, SPEC, digest, dump

@@ -8,7 +8,8 @@ from pathlib import Path
 from envbuilder.cli.output.printing import folded, heading
 from envbuilder.core.names import requirement_name
 from envbuilder.core.versions import Release
-from envbuilder.lock.adopt import Adoption, GivenUp, PackageChange
+from envbuilder.lock.adopt import Adoption, GivenUp
+from envbuilder.lock.adopted_packages import PackageChange
 from envbuilder.lock.project.clues import Clue, ClueKind, SourceLine, UnusedLine
 
 _TITLES = {
