@@ -15,6 +15,7 @@ from envbuilder.cli.output.printing import json_option, notice, print_json, tabl
 from envbuilder.core.errors import ToolMissing, UsageError
 from envbuilder.core.units import size
 from envbuilder.core.versions import Release
+from envbuilder.image.base.available_pythons import archives_in
 from envbuilder.image.base.installed_pythons import installed_pythons
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.ingredients import pack_python
@@ -76,7 +77,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
 def listing(*, as_json: bool) -> None:
     """List the interpreter archives in the cache directory."""
     here = command_settings()
-    found = Session(here, known_catalog(here, progress=notice), notice).files.named("cpython-*.tar.gz")
+    found = archives_in(Session(here, known_catalog(here, progress=notice), notice).files.folder)
     rows = [(path.name, size(path.stat().st_size), path.parent.name) for path in found]
     if as_json:
         print_json({"schema": 1, "archives": [{"file": name, "sha256": digest} for name, _, digest in rows]})
