@@ -37,7 +37,6 @@ class LibraryLoad:
         path: Real path; empty when it could not.
         via: Search path: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow) or `loader` (cache and system directories).
         version: Version that the library reports; None if it has no function for that.
-        cudart: CUDA runtime that a cuDNN was built with; None for another library.
         stand_in: Whether it is a stand-in of a proof and not NVIDIA's library.
     """
 
@@ -46,7 +45,6 @@ class LibraryLoad:
     path: str
     via: str
     version: Release | None
-    cudart: Release | None
     stand_in: bool = False
 
 
@@ -155,19 +153,6 @@ class LibcudaPath:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loader:
-    """The loader's view of `libcuda`.
-
-    Attributes:
-        libcuda: Libraries on the run-time path, in search order.
-        stubs: Stubs that lie beside the path, as toolkits install them, sorted.
-    """
-
-    libcuda: tuple[LibcudaPath, ...]
-    stubs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnCheck:
     """The result of TensorFlow's own test of the CUDA libraries.
 
@@ -188,7 +173,6 @@ class Imported:
 
     version: str
     git_version: str
-    numpy: str
     path: str
 
 
@@ -206,21 +190,6 @@ class BuildFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TensorFlowDevice:
-    """One device as TensorFlow sees it.
-
-    Attributes:
-        name: Such as `/physical_device:GPU:0`.
-        type: `CPU`, `GPU`, `XLA_CPU`, …
-        description: Model and compute capability if TensorFlow reports them.
-    """
-
-    name: str
-    type: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
     """A tiny training on fixed data.
 
@@ -229,14 +198,12 @@ class Training:
         steps: Number of steps.
         first: Loss of the first step; None when it is not a finite number.
         last: Loss of the last step; likewise.
-        device: Device of the variables.
     """
 
     how: str
     steps: int
     first: float | None
     last: float | None
-    device: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,11 +263,11 @@ class Facts:
         distributions: `(normalized name, version)`, sorted by name.
         libraries: Sorted by soname.
         driver: The driver.
-        loader: The loader's view of `libcuda`.
+        libcuda: Libraries on the run-time path, in the order in which the loader searches.
         own_check: TensorFlow's own check of the CUDA libraries.
         imported: The import of TensorFlow.
         build: Build properties of TensorFlow.
-        devices: Devices of TensorFlow, in its order.
+        devices: Types of TensorFlow's devices, in its order: `CPU`, `GPU`, `XLA_CPU`, …
         training: The tiny training.
         saving: One entry per format.
         gpu: One entry per GPU that TensorFlow sees; empty when it sees none.
@@ -326,11 +293,11 @@ class Facts:
     distributions: Fact[Annotated[tuple[tuple[str, str], ...], Entries(ordered=True)]] = NOT_ASKED
     libraries: Fact[Annotated[tuple[Library, ...], Entries(ordered=True)]] = NOT_ASKED
     driver: Fact[Driver] = NOT_ASKED
-    loader: Fact[Loader] = NOT_ASKED
+    libcuda: Annotated[Fact[Annotated[tuple[LibcudaPath, ...], Inside("libcuda")]], At("loader")] = NOT_ASKED
     own_check: Annotated[Fact[OwnCheck], At("tensorflow-own-check")] = NOT_ASKED
     imported: Annotated[Fact[Imported], At("tensorflow-import")] = NOT_ASKED
     build: Annotated[Fact[BuildFacts], At("tensorflow-build")] = NOT_ASKED
-    devices: Annotated[Fact[tuple[TensorFlowDevice, ...]], At("tensorflow-devices")] = NOT_ASKED
+    devices: Annotated[Fact[tuple[Annotated[str, Inside("type")], ...]], At("tensorflow-devices")] = NOT_ASKED
     training: Annotated[Fact[Training], At("tensorflow-training")] = NOT_ASKED
     saving: Annotated[Fact[tuple[RoundTrip, ...]], At("tensorflow-saving")] = NOT_ASKED
     gpu: Annotated[Fact[Annotated[tuple[GpuWork, ...], Inside("gpus")]], At("tensorflow-gpu")] = NOT_ASKED

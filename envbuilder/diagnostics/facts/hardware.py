@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from envbuilder.core.field_rules import At, Entries, Parsed
+from envbuilder.core.field_rules import At, Entries, Inside, Parsed
 from envbuilder.core.observation import NOT_ASKED, Fact
 from envbuilder.core.versions import Release, release_of
 
@@ -107,7 +107,6 @@ class Nvml:
         init_code: Result of `nvmlInit`; 0 is success; None when not called.
         init_name: It in words, such as `Driver/library version mismatch`.
         driver: Release of the driver.
-        version: Release of NVML itself.
         visible: CUDA_VISIBLE_DEVICES of the process; None when not set. NVML does not obey it.
         gpus: By index; empty when `nvmlInit` failed.
         path: Real path of the library; empty when it could not be opened.
@@ -119,7 +118,6 @@ class Nvml:
     init_code: Annotated[int | None, At("init", "code")] = None
     init_name: Annotated[str, At("init", "name")] = ""
     driver: Release | None
-    version: Release | None
     visible: str | None
     gpus: tuple[NvmlGpu, ...]
     path: str = ""
@@ -129,23 +127,6 @@ class Nvml:
         """Release in the file name of the library, such as `libnvidia-ml.so.535.104.05`; None if it has none."""
         found = _DRIVER_FILE.search(self.path)
         return release_of(found[1]) if found else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CudaLibraryFound:
-    """One of CUDA's libraries.
-
-    Attributes:
-        soname: As asked for.
-        loaded: Whether it could be opened.
-        path: Real path; empty when it could not.
-        error: Message of the loader; empty on success.
-    """
-
-    soname: str
-    loaded: bool
-    path: str
-    error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,14 +175,6 @@ class TimedProduct:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Speed:
-    """Timed products of one GPU, and the bytes that were free after them."""
-
-    products: tuple[TimedProduct, ...]
-    free: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeGpu:
     """The results of one GPU in CUDA's own libraries.
 
@@ -217,7 +190,7 @@ class ComputeGpu:
     memory: Fact[MemoryRoundTrip] = NOT_ASKED
     matmul: Fact[KnownResult] = NOT_ASKED
     convolution: Fact[KnownResult] = NOT_ASKED
-    speed: Fact[Speed] = NOT_ASKED
+    speed: Fact[Annotated[tuple[TimedProduct, ...], Inside("products")]] = NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,23 +198,17 @@ class Compute:
     """Work on the GPUs without a framework.
 
     Attributes:
-        cudart: The runtime.
-        cublas: cuBLAS.
-        cudnn: cuDNN.
+        has_runtime: Whether the CUDA runtime could be opened.
         stub: Whether `libcuda.so.1` is the linker's stub; None when it cannot be opened.
         runtime: CUDA of the runtime; None if unknown, as up to CUDA 11 without a GPU.
         driver: Newest CUDA that the driver supports; None without a driver.
         error: Reason why the GPUs could not be counted; empty on success.
-        count: GPUs that the runtime sees; None when it could not count them.
         gpus: By index.
     """
 
-    cudart: Annotated[CudaLibraryFound, At("libraries", "cudart")]
-    cublas: Annotated[CudaLibraryFound, At("libraries", "cublas")]
-    cudnn: Annotated[CudaLibraryFound, At("libraries", "cudnn")]
+    has_runtime: Annotated[bool, At("libraries", "cudart", "loaded")]
     stub: bool | None
     runtime: Release | None
     driver: Release | None
     error: str
-    count: int | None
     gpus: tuple[ComputeGpu, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
-from envbuilder.core.field_rules import At, Entries, Parsed
+from envbuilder.core.field_rules import At, Entries, Inside, Parsed
 from envbuilder.core.json_input import printable
 from envbuilder.core.observation import NOT_ASKED, Fact
 from envbuilder.core.versions import Release
@@ -33,15 +33,13 @@ class DeviceNode:
     Attributes:
         path: Such as `/dev/nvidia0`.
         present: Whether it is there.
-        opened: Whether this process could open it.
-        error: Name of the error otherwise: `EACCES` (mode), `EPERM` (device rules of a container), `ENXIO` and `ENODEV`
-            (nothing behind it), `ENOENT`.
+        error: Name of the error if this process could not open it: `EACCES` (mode), `EPERM` (device rules of a
+            container), `ENXIO` and `ENODEV` (nothing behind it), `ENOENT`.
         mode: Permissions in octal; None when it is not there.
     """
 
     path: str
     present: bool
-    opened: bool
     error: str
     mode: str | None
 
@@ -61,12 +59,10 @@ class BusGpu:
 
     Attributes:
         bus: Its address.
-        id: Its number by the maker, such as `0x20b5`.
         driver: Kernel driver that has it, such as `nvidia`, `nouveau` or `vfio-pci`; empty for none.
     """
 
     bus: str
-    id: str = ""
     driver: str
 
 
@@ -82,35 +78,16 @@ class SmiGpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Smi:
-    """Facts from `nvidia-smi`, used if no other source is available.
-
-    Attributes:
-        path: The program.
-        status: Its exit status; None when it did not end in time.
-        said: First lines of its output if it shows no GPU.
-        gpus: In its order.
-    """
-
-    path: str
-    status: int | None
-    said: tuple[str, ...]
-    gpus: tuple[SmiGpu, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Wsl:
     """Signs of the Windows Subsystem for Linux.
 
     Attributes:
         number: 1 or 2; 0 when this is another Linux.
         device: Whether `/dev/dxg` is there, by which Windows lends its GPU.
-        libraries: Names in the directory of the driver that Windows lends, sorted.
     """
 
     number: int
     device: bool
-    libraries: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +109,12 @@ class HostFacts:
 
     Attributes:
         disks: Of `/` and of the directory for temporary files.
-        shm: Of /dev/shm; None without it.
         memory_available: Bytes that programs can still take; None when unknown.
         group_used: Bytes that the control group uses; None when unknown.
         modules: Kernel modules; None if unknown.
         bus: GPUs of NVIDIA on the PCI bus; None when the bus cannot be seen.
         nodes: Device nodes of the driver, sorted by path.
-        smi: Facts of `nvidia-smi`; None if it was not needed, or is not installed.
+        smi: GPUs that `nvidia-smi` shows, in its order; None if it was not needed, or is not installed.
         wsl: Signs of WSL.
         container: Kind of container, such as `docker`; empty without a sign of one.
         virtual: Whether the processor reports that it is virtual; None if unknown.
@@ -149,13 +125,12 @@ class HostFacts:
     """
 
     disks: tuple[Disk, ...]
-    shm: Disk | None
     memory_available: Annotated[int | None, At("memory", "available")]
     group_used: Annotated[int | None, At("memory", "group_used")]
     modules: GpuModules | None
     bus: tuple[BusGpu, ...] | None
     nodes: Fact[tuple[DeviceNode, ...]] = NOT_ASKED
-    smi: Smi | None
+    smi: Annotated[tuple[SmiGpu, ...], Inside("gpus")] | None
     wsl: Wsl
     container: str
     virtual: Annotated[bool | None, At("virtualization", "virtual")]

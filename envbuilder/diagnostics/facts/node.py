@@ -19,25 +19,19 @@ class Interpreter:
         version: Three numbers.
         implementation: `CPython`.
         executable: Its path.
-        prefix: Root of its environment.
         glibc: The C library in use; None when it is not glibc.
-        platform: Operating system in one line.
         machine: Such as `x86_64`.
         uid: User that it ran as.
         ld_library_path: As the process got it.
-        encoding: Preferred encoding of text.
     """
 
     version: Release
     implementation: str
     executable: str
-    prefix: str
     glibc: Release | None
-    platform: str
     machine: str
     uid: int
     ld_library_path: str
-    encoding: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +69,6 @@ class Directory:
         path: Its path.
         type: Type of its file system, such as `nfs4`; empty if unknown.
         options: Options of its mount that matter here, such as `ro` or `nolock`, sorted.
-        total: Bytes of its file system; None if unknown.
-        free: Bytes available to this user; None if unknown.
         writable: Whether a file could be created in it; for `/`, whether it is not mounted read-only.
         error: Name of the error otherwise, such as `EROFS`.
         locks: Whether a file in it could be locked with `flock`; None if that was not tried.
@@ -87,8 +79,6 @@ class Directory:
     path: str
     type: str
     options: tuple[str, ...]
-    total: int | None
-    free: int | None
     writable: bool
     error: str
     locks: bool | None

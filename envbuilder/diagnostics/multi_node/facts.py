@@ -40,8 +40,6 @@ class Hello:
 
     index: int | None
     tensorflow: str | None
-    python: str | None
-    host: str | None
     workers: tuple[str, ...] | None
 
 
@@ -53,7 +51,6 @@ class PeerFacts:
         index: Number of the other worker.
         address: `HOST:PORT`.
         addresses: IP addresses of the host.
-        tries: Number of attempts.
         error: The last failed attempt; None after a successful one.
         hello: The last answer; None without one.
         connected: Time of the connection to it.
@@ -65,7 +62,6 @@ class PeerFacts:
     index: int
     address: str
     addresses: tuple[str, ...]
-    tries: int
     error: ReachError | None
     hello: Hello | None
     connected: float | None
@@ -166,7 +162,6 @@ class WorkerFacts:
         origin: Name of the file.
         index: Number of the worker, from 0.
         workers: `HOST:PORT` of all.
-        source: Origin of that list: `TF_CONFIG`, `Slurm` or `command line`.
         seconds: Duration.
         identity: Properties that tell it apart.
         peers: The other workers.
@@ -175,13 +170,11 @@ class WorkerFacts:
         all_reduce: The all-reduces.
         one_worker: The training without the others.
         training: The same training together.
-        log: Last lines that TensorFlow wrote.
     """
 
     origin: str
     index: int
     workers: tuple[str, ...]
-    source: str
     seconds: Measured
     identity: Identity
     peers: tuple[PeerFacts, ...]
@@ -190,7 +183,6 @@ class WorkerFacts:
     all_reduce: Annotated[Fact[AllReduces], At("facts", "all-reduce")]
     one_worker: Annotated[Fact[Trained], At("facts", "one-worker")]
     training: Annotated[Fact[Trained], At("facts", "training")]
-    log: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
