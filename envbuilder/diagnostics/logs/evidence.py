@@ -72,10 +72,6 @@ class Evidence:
         """Return the last line that one of these signatures matched; 0 if none did."""
         return max((self.hits[name].last for name in names if name in self.hits), default=0)
 
-    def first(self, *names: str) -> int:
-        """Return the first line that one of these signatures matched; 0 if none did."""
-        return min((self.hits[name].first for name in names if name in self.hits), default=0)
-
     def captures(self, *groups: str) -> tuple[str, ...]:
         """Return the captures of groups of these names, in the order of the hits."""
         return tuple(text for hit in self.hits.values() for group in groups for text in hit.captures(group))
@@ -85,13 +81,9 @@ class Evidence:
         found = (release_of(text.rstrip(".")) for text in self.captures(*groups))
         return tuple(release for release in found if release is not None)
 
-    def outcome_kind(self) -> tuple[Hit, ...]:
-        """Return the hits whose `only_with` and `not_with` hold."""
-        return tuple(hit for hit in self.hits.values() if self._stands(hit.signature))
-
     def of(self, role: Role) -> tuple[Hit, ...]:
-        """Return the standing hits of one role."""
-        return tuple(hit for hit in self.outcome_kind() if hit.signature.role is role)
+        """Return the hits of one role whose `only_with` and `not_with` hold."""
+        return tuple(hit for hit in self.hits.values() if hit.signature.role is role and self._stands(hit.signature))
 
     def _stands(self, signature: Signature) -> bool:
         wanted = not signature.only_with or self.has(*signature.only_with)
