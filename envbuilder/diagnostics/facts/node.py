@@ -18,7 +18,6 @@ class Interpreter:
     Attributes:
         version: Three numbers.
         implementation: `CPython`.
-        executable: Its path.
         glibc: The C library in use; None when it is not glibc.
         machine: Such as `x86_64`.
         uid: User that it ran as.
@@ -40,14 +39,11 @@ class Machine:
 
     Attributes:
         cpu: Model name; may be empty.
-        avx: Whether the processor has AVX; None if unknown.
-        avx2: Likewise.
-        fma: Likewise.
+        avx: None if unknown, as for the other instruction sets.
         memory: Bytes; None when unknown.
         memory_limit: Bytes that the control group allows; None without limit.
         shm: Bytes of /dev/shm; None without it.
-        kernel: Release of the kernel.
-        avx512f: Whether the processor has the first part of AVX-512; None if unknown.
+        avx512f: The first part of AVX-512.
     """
 
     cpu: Annotated[str, At("cpu", "model")]
@@ -66,7 +62,6 @@ class Directory:
     """A directory that jobs write to.
 
     Attributes:
-        path: Its path.
         type: Type of its file system, such as `nfs4`; empty if unknown.
         options: Options of its mount that matter here, such as `ro` or `nolock`, sorted.
         writable: Whether a file could be created in it; for `/`, whether it is not mounted read-only.

@@ -20,7 +20,6 @@ class MachineView:
     """One machine.
 
     Attributes:
-        facts: Facts of the probe.
         host_environment: What stands around; None if it was not examined.
     """
 

@@ -17,7 +17,6 @@ class Sample:
 
     Attributes:
         line: Its number, from 1.
-        text: The line, clean.
         captured: Named groups of the pattern that took part.
     """
 
@@ -31,9 +30,6 @@ class Hit:
     """All matches of one signature.
 
     Attributes:
-        signature: The signature.
-        count: Number of lines.
-        last: Number of the last one.
         samples: The first ones and the last ones, by line; at least one.
     """
 
@@ -57,7 +53,6 @@ class Evidence:
     """The evidence of a whole log.
 
     Attributes:
-        lines: Number of its lines.
         hits: By id of the signature, in order of the first line.
     """
 
@@ -100,7 +95,6 @@ class ExtractedFacts:
     """Statements of a log; missing ones are None or empty.
 
     Attributes:
-        tensorflow: Release of TensorFlow.
         since: Oldest TensorFlow that writes the messages that were found.
         until: Newest TensorFlow that writes them.
         python: Release of the interpreter.

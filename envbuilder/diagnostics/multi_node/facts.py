@@ -24,9 +24,7 @@ class ReachError:
     """The last failed attempt to reach another worker.
 
     Attributes:
-        step: The step that failed.
         type: Name of the error, such as `ECONNREFUSED`, `EAI_NONAME` or `WrongWorker`.
-        message: Its text.
     """
 
     step: Step
@@ -48,7 +46,6 @@ class PeerFacts:
     """Another worker, as one worker saw it. Times are seconds since its start; None if it did not happen.
 
     Attributes:
-        index: Number of the other worker.
         address: `HOST:PORT`.
         addresses: IP addresses of the host.
         error: The last failed attempt; None after a successful one.
@@ -75,10 +72,8 @@ class Identity:
     """Properties that identify a worker.
 
     Attributes:
-        host: Host name.
         network: Id of its network namespace, unique between machines.
         tensorflow: Version of the installed TensorFlow; empty if unknown.
-        python: Version of the interpreter.
         proxies: Names of the variables with a proxy that are set, sorted.
         exempt: Hosts that need no proxy, as the variables have them.
     """
@@ -120,7 +115,6 @@ class Sum:
     Attributes:
         bytes: Size of the array.
         wrong: Number of wrong elements in all repetitions.
-        seconds: Duration of each repetition.
     """
 
     bytes: int
@@ -162,12 +156,6 @@ class WorkerFacts:
         origin: Name of the file.
         index: Number of the worker, from 0.
         workers: `HOST:PORT` of all.
-        seconds: Duration.
-        identity: Properties that tell it apart.
-        peers: The other workers.
-        port: Its own port.
-        strategy: The cluster in TensorFlow.
-        all_reduce: The all-reduces.
         one_worker: The training without the others.
         training: The same training together.
     """

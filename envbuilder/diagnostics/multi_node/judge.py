@@ -40,8 +40,6 @@ class MultiNodeCheck:
 
     Attributes:
         id: Stable kebab-case id.
-        title: Its subject, in a few words.
-        group: Heading in a report.
         examine: Judges the facts; pure.
     """
 
