@@ -35,8 +35,6 @@ class Draft:
     """An image that is being assembled.
 
     Attributes:
-        plan: Its plan.
-        ingredients: The inputs of its layers.
         keys: Key by layer id.
         known: Records of the known layers, by layer id; unknown ones are left out.
         unrecorded: Ids of the layers that only the lock knows, so that their libraries are unknown.
@@ -143,15 +141,7 @@ class Draft:
 
 
 def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work: Path, elsewhere: Elsewhere) -> Draft:
-    """Return the initial state of an image.
-
-    Args:
-        lock: Its lock.
-        layer_format: Format of its layers.
-        context: Context for assembling.
-        work: Directory for intermediate files.
-        elsewhere: Returns the digests of the layers that need not be in the store.
-    """
+    """Return the initial state of an image."""
     known: dict[str, LayerRecord] = {}
     base = context.bases.open(lock, lambda: fetch_tree(lock, known.get(LayerKind.BASE), layer_format, context))
     in_base = base.layers

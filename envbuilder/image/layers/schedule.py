@@ -39,7 +39,6 @@ class Journal:
     """The steps of a build and their durations, reported to a listener by one thread at a time.
 
     Attributes:
-        listener: Receives the events.
         clock: Returns seconds, monotonic.
     """
 
