@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from envbuilder.core.errors import EngineError, UsageError
+from envbuilder.core.json_fields import Record, number, text, texts
 from envbuilder.image.running.changes import KeptChanges, claimed, recorded, without_changes
 from envbuilder.oci.runtime.command import RunRequest
 
@@ -38,6 +39,19 @@ class EngineImage:
     folder: str
     size: int
     layers: int
+
+
+def engine_image(inspected: Record) -> EngineImage:
+    """Return an image as `docker image inspect` and `podman image inspect` describe it."""
+    pairs = (entry.partition("=") for entry in texts(inspected, "Config", "Env"))
+    return EngineImage(
+        id=text(inspected, "Id"),
+        env={name: value for name, _, value in pairs},
+        user=text(inspected, "Config", "User"),
+        folder=text(inspected, "Config", "WorkingDir"),
+        size=number(inspected, "Size"),
+        layers=len(texts(inspected, "RootFS", "Layers")),
+    )
 
 
 class KeepingEngine(Protocol):

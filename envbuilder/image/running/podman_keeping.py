@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from envbuilder.core.errors import EngineError
-from envbuilder.core.json_fields import number, parsed, records, text, texts
-from envbuilder.image.running.kept_images import EngineImage
+from envbuilder.core.json_fields import parsed, records, text
+from envbuilder.image.running.kept_images import EngineImage, engine_image
 from envbuilder.oci.runtime.command import RunResult
 
 OWN_VARIABLES = frozenset({"PATH", "TERM", "HOME", "HOSTNAME", "container"})
@@ -39,18 +39,7 @@ class PodmanKeeping:
     def described(self, image: str) -> EngineImage | None:
         """See `KeepingEngine.described`."""
         shown = self.call("image", "inspect", self.ids.get(image, image))
-        if shown.status:
-            return None
-        found = next(iter(records(parsed(shown.stdout))), {})
-        pairs = (entry.partition("=") for entry in texts(found, "Config", "Env"))
-        return EngineImage(
-            id=text(found, "Id"),
-            env={name: value for name, _, value in pairs},
-            user=text(found, "Config", "User"),
-            folder=text(found, "Config", "WorkingDir"),
-            size=number(found, "Size"),
-            layers=len(texts(found, "RootFS", "Layers")),
-        )
+        return None if shown.status else engine_image(next(iter(records(parsed(shown.stdout))), {}))
 
     def is_running(self, container: str) -> bool | None:
         """See `KeepingEngine.is_running`."""
