@@ -46,6 +46,6 @@ class DockerKeeping:
         self.api.remove(container)
 
     def forget(self, container: str, image: str) -> None:
-        """See `KeepingEngine.forget`."""
+        """Remove a container and an image, as far as they exist."""
         self.api.remove(container)
         self.api.delete_image(image)

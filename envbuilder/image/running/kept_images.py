@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from envbuilder.core.errors import EngineError, UsageError
-from envbuilder.core.json_fields import Record, number, text, texts
+from envbuilder.core.json_fields import number, text, texts
 from envbuilder.image.running.changes import KeptChanges, claimed, recorded, without_changes
 from envbuilder.oci.runtime.command import RunRequest
 
@@ -41,8 +41,8 @@ class EngineImage:
     layers: int
 
 
-def engine_image(inspected: Record) -> EngineImage:
-    """Return an image as `docker image inspect` and `podman image inspect` describe it."""
+def engine_image(inspected: Mapping[str, object]) -> EngineImage:
+    """Return an image from its inspect document, which Docker and podman write alike."""
     pairs = (entry.partition("=") for entry in texts(inspected, "Config", "Env"))
     return EngineImage(
         id=text(inspected, "Id"),
@@ -73,10 +73,6 @@ class KeepingEngine(Protocol):
             image: Name of the image; another image loses it.
             hidden: Variables of the container whose values, which may be secret, the image does not get.
         """
-        ...
-
-    def forget(self, container: str, image: str) -> None:
-        """Remove a container and an image, as far as they exist."""
         ...
 
 

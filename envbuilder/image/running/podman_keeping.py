@@ -39,7 +39,9 @@ class PodmanKeeping:
     def described(self, image: str) -> EngineImage | None:
         """See `KeepingEngine.described`."""
         shown = self.call("image", "inspect", self.ids.get(image, image))
-        return None if shown.status else engine_image(next(iter(records(parsed(shown.stdout))), {}))
+        if shown.status:
+            return None
+        return engine_image(next(iter(records(parsed(shown.stdout))), {}))
 
     def is_running(self, container: str) -> bool | None:
         """See `KeepingEngine.is_running`."""
@@ -64,7 +66,7 @@ class PodmanKeeping:
             self._done("rm", container)
 
     def forget(self, container: str, image: str) -> None:
-        """See `KeepingEngine.forget`."""
+        """Remove a container and an image, as far as they exist."""
         if self.is_running(container) is not None:
             self._done("rm", "--force", container)
         if self.described(image):
