@@ -15,7 +15,6 @@ class IndexFile:
     """A file of one release.
 
     Attributes:
-        file: Its name.
         sha256: 64 hexadecimal digits.
         url: Its address; never written into a lock or an image.
         size: Bytes; 0 if the index does not state it.
