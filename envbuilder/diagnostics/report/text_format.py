@@ -92,12 +92,11 @@ def _passed(report: Report, pen: _Pen) -> Iterator[str]:
         if group:
             yield from _wrapped(group, "  ", pen, code=_BOLD)
         yield from _columns(
-            [(result.id, _seen(result)) for result in members], "    " if group else "  ", pen, width=width
+            [(result.id, result.outcome.seen) for result in members if isinstance(result.outcome, Passed)],
+            "    " if group else "  ",
+            pen,
+            width=width,
         )
-
-
-def _seen(result: CheckResult) -> str:
-    return result.outcome.seen if isinstance(result.outcome, Passed) else ""
 
 
 def _figures(report: Report, pen: _Pen) -> Iterator[str]:
