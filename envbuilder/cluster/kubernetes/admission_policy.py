@@ -55,14 +55,7 @@ def _expressions(image: RegistryImage, terms: tuple[Term, ...], text: str) -> di
 
 
 def admission_policy(job: ClusterJob, image: RegistryImage, labels: DriverLabels, templates: Path) -> TextFile:
-    """Return the policy and its binding.
-
-    Args:
-        job: The job; only its lock, image and nodes count.
-        image: The image of the job.
-        labels: Labels of the driver's release.
-        templates: Directory of the Jinja templates.
-    """
+    """Return the policy and its binding; of the job only lock, image and nodes count."""
     text = describe(job.requirements)
     values = {
         "job": job,

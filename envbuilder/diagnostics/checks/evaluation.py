@@ -38,13 +38,7 @@ def run_checks(  # noqa: PLR0913 - each is one fact of the run
 ) -> Report:
     """Run every check of a tier.
 
-    Args:
-        expectation: The expected properties of the image.
-        facts: Facts of the probe.
-        tier: Tier that the probe covered.
-        required: Requested tier; its checks that go beyond `tier` are reported as not proven.
-        subject: Name of the image.
-        seconds: Duration of the whole validation.
+    Checks of `required` that go beyond `tier`, which the probe covered, are reported as not proven.
     """
     ran = checks_for(tier)
     beyond = [check for check in checks_for(required) if check not in ran] if required else []

@@ -14,12 +14,7 @@ _NO_DEVICE = 100
 
 
 def host_of(facts: Facts, name: str = "") -> Host:
-    """Return the machine that the probe examined.
-
-    Args:
-        facts: Facts of the probe.
-        name: Name for the machine; empty means the origin of the facts.
-    """
+    """Return the machine that the probe examined; without a name it has that of the origin of the facts."""
     machine = known(facts.machine)
     interpreter, driver = known(facts.interpreter), known(facts.driver)
     limits = [] if machine is None else [size for size in (machine.memory, machine.memory_limit) if size is not None]

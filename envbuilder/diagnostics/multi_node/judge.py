@@ -104,15 +104,7 @@ _CAUSES = {
 
 
 def judge(gathered: Gathered, *, subject: str, environment: str, require: bool, seconds: float) -> Report:
-    """Check the facts of several workers.
-
-    Args:
-        gathered: The facts.
-        subject: Name of the image or the directory.
-        environment: Id of the row; empty when unknown.
-        require: Whether a check that is not proven fails the report.
-        seconds: Duration of the whole.
-    """
+    """Check the facts of several workers; with `require`, a check that is not proven fails the report."""
     return Report(
         subject=subject,
         environment=environment,

@@ -31,10 +31,7 @@ _MARKS = {OutcomeKind.FAILED: "✗", OutcomeKind.NOT_PROVEN: "?", OutcomeKind.PA
 def text_report(report: Report, *, color: bool = False, columns: int = WIDTH) -> str:
     """Return the report, grouped by outcome: failures, not proven, passed; then parts that were not covered.
 
-    Args:
-        report: The report.
-        color: Whether to use colours.
-        columns: Maximum of columns; only ids and paths may be longer.
+    Only ids and paths may be longer than `columns`.
     """
     pen = _Pen(color=color, columns=columns)
     lines = [

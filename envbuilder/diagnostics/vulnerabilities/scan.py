@@ -126,13 +126,7 @@ def scan(lock: Lock, catalog: Catalog, databases: Iterable[Database]) -> Scan:
 
 
 def failing(found: Scan, least: Rating | None, *, only_fixable: bool) -> tuple[Vulnerability, ...]:
-    """Return the vulnerabilities of a severity, or worse; an unknown severity may be any, and counts.
-
-    Args:
-        found: The result.
-        least: The lowest severity; None for no vulnerability at all.
-        only_fixable: Leave out what the environment cannot fix.
-    """
+    """Return the vulnerabilities of a severity, or worse; none for None. An unknown severity may be any, and counts."""
     return tuple(
         each
         for each in found.vulnerabilities
