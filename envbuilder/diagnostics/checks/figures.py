@@ -29,8 +29,7 @@ def gpu_memory(facts: Facts) -> Iterator[Figure]:
                 yield Figure(
                     name=f"GPU {gpu.index} {name}", value=float(size), unit="bytes", group="Memory of the GPUs"
                 )
-    interface = facts.driver.value.interface if isinstance(facts.driver, Seen) else facts.driver
-    for shown in interface.value.gpus if isinstance(interface, Seen) and not told else ():
+    for shown in facts.driver_gpus if not told else ():
         if shown.memory is not None:
             yield Figure(
                 name=f"GPU {shown.index} all", value=float(shown.memory), unit="bytes", group="Memory of the GPUs"

@@ -22,7 +22,7 @@ from envbuilder.image.plan.plan import Layer, LayerKind
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import ImageLayerPin, LayerFormat
-from envbuilder.oci.runtime.cancellation import CancellableSandbox, EventCancellation
+from envbuilder.oci.runtime.cancellation import EventCancellation, cancellable_sandbox
 from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.transfers import Transfer
 
@@ -89,7 +89,7 @@ def cancellable(context: AssemblyContext, cancellation: EventCancellation) -> As
     return replace(
         context,
         store=replace(context.store, check=cancellation.check),
-        sandbox=lambda: CancellableSandbox(sandbox=sandbox(), cancellation=cancellation),
+        sandbox=lambda: cancellable_sandbox(sandbox(), cancellation),
     )
 
 
