@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.core.files import CHUNK
 from envbuilder.core.image_layout import site_packages
 from envbuilder.core.names import file_name
+from envbuilder.image.layers.compression import read
 from envbuilder.image.layers.entries import Entry, folder, text
 from envbuilder.image.layers.wheel_file import Content, Wheel
 from envbuilder.oci.tar.members import EPOCH, Kind, Member
@@ -230,10 +230,7 @@ def _relative(path: str, prefix: Prefix) -> str:
 def _digest_of(entry: Entry) -> tuple[str, str]:
     digest = hashlib.sha256()
     with entry.member.open() as stream:
-        left = entry.member.size
-        while left:
-            piece = stream.read(min(left, CHUNK))
-            left -= len(piece)
+        for piece in read(stream, entry.member.size):
             digest.update(piece)
     encoded = base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
     return f"sha256={encoded}", str(entry.member.size)
