@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from envbuilder.cli.documents import projects as documents
 from envbuilder.cli.output.printing import folded, heading
 from envbuilder.core.names import requirement_name
+from envbuilder.core.structure import document_of
 from envbuilder.core.versions import Release
 from envbuilder.lock.adopt import Adoption, GivenUp
 from envbuilder.lock.adopted_packages import PackageChange
@@ -188,18 +191,16 @@ def adoption_document(
         "device": found.device.value,
         "releases": [str(release) for release in found.releases],
         "environment": choice.advice.environment if choice.advice else None,
-        "given_up": [{**_clue(each.clue), "instead": each.instead} for each in choice.given_up],
+        "given_up": [_clue(each.clue, instead=each.instead) for each in choice.given_up],
         "nearest": [
             {"environment": each.environment, "changes": [change.text for change in each.changes]}
             for each in choice.nearest
         ],
         "packages": list(spec.packages) if spec else [],
         "source_builds": list(spec.source_builds) if spec else [],
-        "changes": [
-            {"before": each.before, "after": each.after or None, "reason": each.reason} for each in adoption.changes
-        ],
+        "changes": [document_of(documents.PackageChange, each) for each in adoption.changes],
         "unused": [
-            {"file": each.line.file, "line": each.line.number, "text": each.line.text, "reason": each.reason}
+            document_of(documents.UnusedLine, each.line, line=each.line.number, reason=each.reason)
             for each in adoption.unused
         ],
         "spec": str(written) if written else None,
@@ -208,11 +209,7 @@ def adoption_document(
     }
 
 
-def _clue(clue: Clue) -> dict[str, object]:
-    return {
-        "kind": clue.kind.value,
-        "value": clue.value,
-        "file": clue.line.file,
-        "line": clue.line.number,
-        "confidence": clue.confidence.name.lower(),
-    }
+def _clue(clue: Clue, **given: str) -> dict[str, Any]:
+    kind = documents.GivenUp if given else documents.Clue
+    line = clue.line
+    return document_of(kind, clue, file=line.file, line=line.number, confidence=clue.confidence.name.lower(), **given)

@@ -13,9 +13,8 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import offer
 from envbuilder.catalog.verdicts import WORDS, Compatibility, why
-from envbuilder.cli.output.advice import host_text
 from envbuilder.cli.output.buildable import buildable_notes
-from envbuilder.cli.output.compatibility import COLOURS, offer_document
+from envbuilder.cli.output.compatibility import COLOURS, host_text, offer_document
 from envbuilder.cli.output.printing import folded, heading, print_json, width
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import read_text
