@@ -27,12 +27,7 @@ _LONGEST_NOTE = 200
 
 
 def adoption_text(adoption: Adoption, columns: int) -> str:
-    """Return what was found in a project, its environment, and what had to change.
-
-    Args:
-        adoption: The result.
-        columns: Width of a line.
-    """
+    """Return what was found in a project, its environment, and what had to change."""
     return "\n".join(folded(line, columns) if line else "" for line in _lines(adoption))
 
 
@@ -169,11 +164,7 @@ def adoption_document(
 ) -> dict[str, object]:
     """Return the document of `--json`.
 
-    Args:
-        adoption: The result.
-        written: The spec that was written; None for none.
-        lock: The document of the lock that was written; None for none.
-        failure: The error that ended the lock; None for none.
+    `failure` is the error that ended the lock.
     """
     found, choice, spec = adoption.found, adoption.choice, adoption.spec
     return {

@@ -24,11 +24,7 @@ _LEGEND = "+ in favour   ~ at a cost   - rules it out"
 def recommendation_text(found: Recommendation, asked: str, limit: int, columns: int) -> str:
     """Return a recommendation as text.
 
-    Args:
-        found: The recommendation.
-        asked: The conditions, in words; empty if there were none.
-        limit: Maximum number of environments.
-        columns: Width of a line.
+    `asked` is empty if there were no conditions.
     """
     return "\n".join(
         line if _is_command(line) or printed(line) <= columns else folded(line, columns)

@@ -44,12 +44,7 @@ def python_line(versions: Versions | None) -> Iterator[tuple[str, str]]:
 
 
 def installed_lines(examination: Examination, gpus: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield label and text of each line about installed versions.
-
-    Args:
-        examination: The result of the examination.
-        gpus: Lines about driver and GPUs.
-    """
+    """Yield label and text of each line about installed versions."""
     versions = examination.versions
     if versions is None:
         return

@@ -30,12 +30,7 @@ def show_fits(
 ) -> None:
     """Print the verdict for each environment on a machine, with its reason, and those that cannot be built here.
 
-    Args:
-        catalog: The catalog.
-        rows: The environments to show.
-        where: A facts file; empty for this host.
-        inventory: The parts available to a build on this machine.
-        as_json: Whether to print a JSON document.
+    The machine is that of the facts file `where`; empty for this host.
     """
     host = _host(where)
     offers = [offer(catalog.cuda, row, replace(host, name=""), inventory) for row in rows]

@@ -21,9 +21,7 @@ _MEANINGS = {"code": Meaning.GOOD, "jit": Meaning.NEUTRAL, "-": Meaning.BAD, "?"
 def gpu_table(catalog: Catalog, rows: Sequence[Environment]) -> str:
     """Return the support of GPUs, as text of at most 120 columns, or those of a narrower terminal.
 
-    Args:
-        catalog: Catalog of the rows.
-        rows: Rows to show: one GPU row alone is shown in full, several as one line each.
+    One GPU row alone is shown in full, several as one line each.
 
     Returns:
         The text, without a final line end.

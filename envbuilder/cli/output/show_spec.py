@@ -15,9 +15,7 @@ from envbuilder.lock.layered_specs import Origin, SpecLayer, origins
 def spec_document(layers: Sequence[SpecLayer], catalog: Catalog) -> dict[str, Any]:
     """Return the values as JSON.
 
-    Args:
-        layers: Files of the spec, the most general first.
-        catalog: The environments that it was read with.
+    `layers` are the files of the spec, the most general first.
     """
     return document_of(
         documents.ShownSpec,

@@ -23,10 +23,7 @@ _RATING_WIDTH = max(len(rating.value) for rating in Rating)
 def lines(lock: Lock, found: Scan, fails: Sequence[Vulnerability]) -> Iterator[str]:
     """Yield the lines of a result, folded at the width of the terminal.
 
-    Args:
-        lock: The lock that was compared.
-        found: The result.
-        fails: Vulnerabilities that decide the exit status.
+    `fails` are those that decide the exit status.
     """
     for component, group in groupby(_by_component(found.vulnerabilities), key=lambda each: each.component):
         yield heading(_title(component))
