@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from envbuilder.cli.documents import projects as documents
 from envbuilder.cli.output.printing import folded, heading
 from envbuilder.core.names import requirement_name
+from envbuilder.core.structure import document_of
 from envbuilder.core.versions import Release
 from envbuilder.lock.adopt import Adoption, GivenUp
 from envbuilder.lock.adopted_packages import PackageChange
@@ -24,12 +27,7 @@ _LONGEST_NOTE = 200
 
 
 def adoption_text(adoption: Adoption, columns: int) -> str:
-    """Return what was found in a project, its environment, and what had to change.
-
-    Args:
-        adoption: The result.
-        columns: Width of a line.
-    """
+    """Return what was found in a project, its environment, and what had to change."""
     return "\n".join(folded(line, columns) if line else "" for line in _lines(adoption))
 
 
@@ -166,11 +164,7 @@ def adoption_document(
 ) -> dict[str, object]:
     """Return the document of `--json`.
 
-    Args:
-        adoption: The result.
-        written: The spec that was written; None for none.
-        lock: The document of the lock that was written; None for none.
-        failure: The error that ended the lock; None for none.
+    `failure` is the error that ended the lock.
     """
     found, choice, spec = adoption.found, adoption.choice, adoption.spec
     return {
@@ -188,18 +182,16 @@ def adoption_document(
         "device": found.device.value,
         "releases": [str(release) for release in found.releases],
         "environment": choice.advice.environment if choice.advice else None,
-        "given_up": [{**_clue(each.clue), "instead": each.instead} for each in choice.given_up],
+        "given_up": [_clue(each.clue, instead=each.instead) for each in choice.given_up],
         "nearest": [
             {"environment": each.environment, "changes": [change.text for change in each.changes]}
             for each in choice.nearest
         ],
         "packages": list(spec.packages) if spec else [],
         "source_builds": list(spec.source_builds) if spec else [],
-        "changes": [
-            {"before": each.before, "after": each.after or None, "reason": each.reason} for each in adoption.changes
-        ],
+        "changes": [document_of(documents.PackageChange, each) for each in adoption.changes],
         "unused": [
-            {"file": each.line.file, "line": each.line.number, "text": each.line.text, "reason": each.reason}
+            document_of(documents.UnusedLine, each.line, line=each.line.number, reason=each.reason)
             for each in adoption.unused
         ],
         "spec": str(written) if written else None,
@@ -208,11 +200,7 @@ def adoption_document(
     }
 
 
-def _clue(clue: Clue) -> dict[str, object]:
-    return {
-        "kind": clue.kind.value,
-        "value": clue.value,
-        "file": clue.line.file,
-        "line": clue.line.number,
-        "confidence": clue.confidence.name.lower(),
-    }
+def _clue(clue: Clue, **given: str) -> dict[str, Any]:
+    kind = documents.GivenUp if given else documents.Clue
+    line = clue.line
+    return document_of(kind, clue, file=line.file, line=line.number, confidence=clue.confidence.name.lower(), **given)

@@ -36,11 +36,8 @@ def doctor_text(
 ) -> Iterator[str]:
     """Yield all lines.
 
-    Args:
-        looked: The probed state.
-        examination: The result of the examination.
-        width: Columns; only commands may be longer.
-        is_one_python: Whether the environment of one interpreter was examined, and not the machine.
+    Only commands may be longer than `width`. With `is_one_python`, the environment of one interpreter was examined, and
+    not the machine.
     """
     yield _summary(looked, examination)
     for finding in examination.findings:

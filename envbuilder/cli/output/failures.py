@@ -68,9 +68,7 @@ def kind_of(family: type[EnvbuilderError]) -> str:
 def report_failure(failure: dict[str, object], status: int) -> None:
     """Print a failure in each requested form.
 
-    Args:
-        failure: `kind`, `message` and `hint`, and more for documents.
-        status: Exit status.
+    It has `kind`, `message` and `hint`, and more for documents.
     """
     document = failure | {"exit_status": status}
     with suppress(OSError):

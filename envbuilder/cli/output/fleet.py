@@ -29,12 +29,7 @@ _SEVERITIES = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOT
 
 
 def fleet_lines(report: FleetReport, columns: int) -> Iterator[str]:
-    """Yield all lines.
-
-    Args:
-        report: The report.
-        columns: Columns of the terminal.
-    """
+    """Yield all lines."""
     groups = f"{len(report.groups)} group{'' if len(report.groups) == 1 else 's'} of equal nodes"
     yield folded(f"{report.name}: {tally(report)}, {groups}", columns)
     if not report.has_list:

@@ -29,11 +29,7 @@ _BAR = 16
 class LiveProgress:
     """Progress that is redrawn: a line for each running step, and a bar for each transfer.
 
-    Args:
-        stream: The terminal.
-        color: Whether to use colours.
-        verbose: Print what the steps print, above the display.
-        width: Columns; None for those of the terminal.
+    With `verbose`, what the steps print appears above the display.
     """
 
     def __init__(self, stream: TextIO, *, color: bool, verbose: bool = False, width: int | None = None) -> None:

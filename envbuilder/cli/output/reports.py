@@ -24,12 +24,7 @@ _FIRST = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOutput:
-    """The destinations of reports.
-
-    Attributes:
-        form: Name of the printed format.
-        files: Files to write, with their formats.
-    """
+    """The destinations of reports."""
 
     form: str
     files: Mapping[Path, Format]
