@@ -11,8 +11,8 @@ from envbuilder.image.layers.cached_bases import with_libraries
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, assembly_context
 from envbuilder.wiring.layer_caches import layer_cache

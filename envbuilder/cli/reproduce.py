@@ -26,9 +26,9 @@ from envbuilder.image.reproduce import (
     reproduce,
 )
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.configuration import ACCEPT_NVIDIA_EULA

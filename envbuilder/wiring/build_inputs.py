@@ -32,7 +32,7 @@ from envbuilder.image.mirror.file_mirror import NO_MIRROR
 from envbuilder.image.render import ContextFiles, CopiedFile, HostFile
 from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import Following, ImageRunner
-from envbuilder.lock.index.credentials import address_of
+from envbuilder.lock.index.configured_indexes import address_of
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.index.uv_index import UvIndex

@@ -14,8 +14,8 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef, image_name
 from envbuilder.image.builder import Feature, ImageRequest, default_names
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored
 from envbuilder.wiring.bundles import opened_bundle
 from envbuilder.wiring.image_names import REFERENCE

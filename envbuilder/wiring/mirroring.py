@@ -10,9 +10,9 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.gather import Unavailable
 from envbuilder.image.mirror.artifact import inputs_artifact, inputs_tag
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.artifacts import push_artifact
 from envbuilder.oci.registry.client import RegistryClient

@@ -17,7 +17,7 @@ from envbuilder.image.base.locate import PythonArchives, pin_of_tree
 from envbuilder.image.base.python_survey import PythonArchive
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import BasePin, Lock
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
 from envbuilder.wiring.ingredients import ingredient_sources
 from envbuilder.wiring.inventory import inventory
