@@ -5,8 +5,15 @@ from __future__ import annotations
 from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Fit, GpuCompatibility, Reason
 from envbuilder.cli.output.buildable import buildable_document
+from envbuilder.core.palette import Meaning
 
-COLOURS = {Fit.FITS: "green", Fit.JIT: "green", Fit.UNKNOWN: "yellow", Fit.CPU_ONLY: "cyan", Fit.NO: "red"}
+COLOURS = {
+    Fit.FITS: Meaning.GOOD,
+    Fit.JIT: Meaning.GOOD,
+    Fit.UNKNOWN: Meaning.DOUBTFUL,
+    Fit.CPU_ONLY: Meaning.NEUTRAL,
+    Fit.NO: Meaning.BAD,
+}
 
 
 def offer_document(offer: Offer) -> dict[str, object]:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
+from envbuilder.core.palette import Meaning
 from envbuilder.lock.diff import LockChange
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 
-_COLOURS = {"+": "green", "-": "red", "~": "yellow"}
+_COLOURS = {"+": Meaning.GOOD, "-": Meaning.BAD, "~": Meaning.DOUBTFUL}
 
 
 def print_changes(changes: Iterable[LockChange]) -> None:
