@@ -61,8 +61,8 @@ def decoded(document: ParsedDocument, file: str) -> Spec:
 def _contradictions(document: SpecDocument) -> Iterator[Mismatch]:
     """Yield contradictions between fields of a spec that are valid by themselves."""
     spec = document.spec
-    for name, given in (("build_tools", spec.build_tools), ("build_requires", spec.build_requires)):
-        if given and not spec.source_builds:
+    if not spec.source_builds:
+        for name in spec.build_stage_fields:
             problem = "is for packages under `source_builds:`, and there are none"
             yield Mismatch(path=(name,), problem=problem, hint="list the packages to build under `source_builds:`")
 
