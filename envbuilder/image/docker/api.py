@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -162,6 +163,7 @@ class DockerApi:
                 mounts=mounts,
                 port_bindings=_bindings(spec.ports) or None,
                 log_config=LogConfig(type=LogConfig.types.JSON),
+                init=spec.init or None,
             )
             self._client.create_container(
                 spec.image,
@@ -182,8 +184,11 @@ class DockerApi:
     @contextmanager
     def attached(self, container: str, *, stdin: bool, terminal: bool) -> Iterator[StandardStreams]:
         """Attach to a container that is not started yet; `stdin` and `terminal` as it was created."""
-        with translated(), self._client.attached(container, stdin=stdin, terminal=terminal) as attachment:
-            yield attachment
+        with ExitStack() as stack:
+            with translated():
+                attachment = stack.enter_context(self._client.attached(container, stdin=stdin, terminal=terminal))
+            # The caller's own failures, such as a closed standard output, are not those of the engine.
+            yield replace(attachment, pieces=_guarded(attachment.pieces))
 
     def resize(self, container: str, rows: int, columns: int) -> None:
         """Set the size of the terminal of a container; do nothing if it has ended."""

@@ -22,6 +22,8 @@ class ContainerSpec:
         stdin: Whether its standard input is open until the attached client closes it.
         terminal: Whether it has a terminal.
         unset: Variables of the image that it does not get.
+        init: Whether process 1 is the init of the engine, which starts the command, passes signals on and reaps
+            processes.
     """
 
     name: str
@@ -39,3 +41,4 @@ class ContainerSpec:
     stdin: bool = False
     terminal: bool = False
     unset: tuple[str, ...] = ()
+    init: bool = False
