@@ -19,12 +19,7 @@ from envbuilder.wiring.sources import downloads, package_index
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelMeasurements:
-    """The `MeasuredWheels` of a command.
-
-    Attributes:
-        session: Settings, catalog and stores.
-        sources: Sources of the files.
-    """
+    """The `MeasuredWheels` of a command."""
 
     session: Session
     sources: Sources

@@ -35,8 +35,7 @@ from envbuilder.core.http.origins import scheme_of
 from envbuilder.core.http.retries import retry_after
 from envbuilder.core.json_fields import parsed, record, records
 from envbuilder.core.references import ImageRef
-from envbuilder.core.uv import read_pylock
-from envbuilder.core.uv_failures import failure_of
+from envbuilder.core.uv import failure_of, read_pylock
 from envbuilder.core.yaml.documents import parse
 from envbuilder.curation.wheel_audit.build_info import read_build_info
 from envbuilder.curation.wheel_audit.gpu_code import read_gpu_code

@@ -16,8 +16,7 @@ from envbuilder.core.http.web import Web
 from envbuilder.image.vendor.extraction import NEVER_UPDATED
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
-from envbuilder.lock.licenses import refuse_unaccepted
-from envbuilder.lock.publisher_places import is_address, place_of
+from envbuilder.lock.publishers import is_address, place_of, refuse_unaccepted
 from envbuilder.oci.store import Store
 
 _DIGEST = re.compile(r"digest sha256:([0-9a-f]{64})")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.lock.publisher_places import parse_publisher, place_of, publisher_place, relative_to
+from envbuilder.lock.publishers import parse_publisher, place_of, publisher_place, relative_to
 from tests.fakes.catalogs import real_catalog
 
 FACTS = real_catalog().archives

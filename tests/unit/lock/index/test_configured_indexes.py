@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from envbuilder.image.base.uv_tool import find_uv
-from envbuilder.lock.index.default_index import configured_index, default_index
+from envbuilder.lock.index.configured_indexes import configured_index, default_index
 
 
 def test_the_real_uv_tells_its_default() -> None:

@@ -7,8 +7,7 @@ from datetime import date
 
 from envbuilder.core.versions import Release
 from envbuilder.lock.closures import Chosen
-from envbuilder.lock.resolve.remembered import RememberedResolutions
-from envbuilder.lock.resolve.resolver import Resolution
+from envbuilder.lock.resolve.resolver import RememberedResolutions, Resolution
 
 WANTED = Resolution(python=Release("3.11"), glibc=Release("2.36"), requirements=("six",), cutoff=date(2024, 1, 1))
 

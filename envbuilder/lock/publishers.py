@@ -1,4 +1,4 @@
-"""Places of archives: a base URL or a directory, instead of the address of their publisher."""
+"""Publishers of archives: places that replace their addresses, and licenses that a user has to accept."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from envbuilder.catalog.archives import ArchiveFacts
-from envbuilder.core.errors import UsageError
+from envbuilder.catalog.archives import ArchiveFacts, ArchivePin
+from envbuilder.core.errors import LicenseNotAccepted, UsageError
 from envbuilder.core.names import row_id, shown
 
 EVERY = "*"
@@ -100,3 +100,36 @@ def refuse_unknown(names: Iterable[str], facts: ArchiveFacts) -> None:
         raise UsageError(
             f"unknown publisher: {', '.join(unknown)}", hint=f"known: {', '.join(known)}; {EVERY} stands for all"
         )
+
+
+def refuse_unaccepted(archives: Iterable[ArchivePin], facts: ArchiveFacts, *, accepted: bool) -> None:
+    """Raise LicenseNotAccepted if archives have a license that the user has not accepted.
+
+    An archive whose publisher is unknown counts as one with a license.
+
+    Args:
+        archives: Archives that are about to be used, from wherever they come.
+        facts: The publishers of the catalog.
+        accepted: Whether the user accepts NVIDIA's license.
+
+    Raises:
+        LicenseNotAccepted: With the license, where its text is, and how to accept it.
+    """
+    lines = [] if accepted else [line for archive in archives if (line := _licensed(archive, facts))]
+    if lines:
+        listing = "\n".join(f"  {line}" for line in lines)
+        raise LicenseNotAccepted(
+            f"the license of NVIDIA's libraries has to be accepted before they are copied into an image:\n{listing}",
+            hint="read the license, then accept it: --accept-nvidia-eula, `accept_nvidia_eula: true` in the spec, "
+            "or ENVBUILDER_ACCEPT_NVIDIA_EULA=1",
+        )
+
+
+def _licensed(archive: ArchivePin, facts: ArchiveFacts) -> str:
+    """Return an archive with its libraries and the place of its license; empty if it needs no acceptance."""
+    publisher = facts.publisher(archive.publisher)
+    if publisher is not None and not publisher.eula:
+        return ""
+    page = publisher.eula if publisher else "its publisher is not in the catalog"
+    text = f"{page}, and {archive.eula} in the archive" if archive.eula else page
+    return f"{archive.id}: {', '.join(pin.soname for pin in archive.libraries)} (license: {text})"
