@@ -65,7 +65,6 @@ class Terminal:
         typed: Values of the options of the command line, by the keys of their settings.
         display: The display that is being redrawn; None for none.
         json_asked: Whether the result is to be one JSON document.
-        json_printed: Whether it was printed.
     """
 
     typed: dict[str, str] = field(default_factory=dict)
@@ -158,9 +157,7 @@ def color_of(environ: Mapping[str, str]) -> bool | None:
 def wrapped(text: str, used: int = 0) -> str:
     """Return a message whose lines fit the terminal that shows standard error; words are not split.
 
-    Args:
-        text: The message.
-        used: Columns that are taken in front of it.
+    `used` columns are taken in front of it.
     """
     if not sys.stderr.isatty():
         return text
