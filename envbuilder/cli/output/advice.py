@@ -12,7 +12,7 @@ from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.machine import Host
 from envbuilder.cli.output.buildable import buildable_document
 from envbuilder.cli.output.printing import folded, heading, printed, shell_lines
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 
 _MARKS = {Weight.FOR: "+", Weight.COST: "~", Weight.AGAINST: "-"}
 _COLOURS = {Weight.FOR: Meaning.GOOD, Weight.COST: Meaning.DOUBTFUL, Weight.AGAINST: Meaning.BAD}

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.output.printing import folded, meaning, table
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.core.units import size
 from envbuilder.image.builder import BuiltImage, BuiltLayer, Delivered, Engine
 from envbuilder.image.builds import LoadResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Fit, GpuCompatibility, Reason
 from envbuilder.cli.output.buildable import buildable_document
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 
 COLOURS = {
     Fit.FITS: Meaning.GOOD,

@@ -9,7 +9,7 @@ from envbuilder.catalog.coverage import GpuSupport, PartCoverage, support
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
 from envbuilder.catalog.gpus import Architecture
 from envbuilder.cli.output.printing import aligned, columns_or, folded, heading, meaning, printed
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
 
 WIDTH = 120

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.lock.diff import LockChange
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
