@@ -11,7 +11,7 @@ import click
 from envbuilder.cli.documents import images as documents
 from envbuilder.cli.output.printing import folded, meaning, table
 from envbuilder.cli.output.signatures import signed_documents
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.image.builder import BuiltImage, BuiltLayer, Engine
