@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from envbuilder.catalog.environments import BaseSystem, Catalog
-from envbuilder.cli.context import command_settings
 from envbuilder.cli.groups import Group
 from envbuilder.cli.options import mirror_options
-from envbuilder.cli.output.printing import json_option, notice, print_json, table
+from envbuilder.cli.output.printing import json_option, print_json, table
+from envbuilder.cli.session import command_session
 from envbuilder.core.digests import shortened
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
@@ -16,7 +16,6 @@ from envbuilder.core.units import size
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.build_inputs import engine_bases
-from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import debian_trees
 
@@ -37,10 +36,8 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
     SUITE is, for example, bookworm or bionic, or the id of a base. The base is loaded into the container engine;
     without an engine, it is kept in the cache directory. The same packages give the same bytes on every machine.
     """
-    here = command_settings()
-    catalog = known_catalog(here, progress=notice)
-    system = _system(catalog, suite)
-    session = Session(here, catalog, notice)
+    session = command_session()
+    system = _system(session.catalog, suite)
     tree = debian_trees(session, mirrors).unpack(system)
     reference = base_reference(system.kind, system.id, "", tree.digest)
     loaded = _load(session, tree.id, tree.digest, reference)
@@ -75,12 +72,10 @@ def listing(*, as_json: bool) -> None:
 
     HERE is the digest of a base of packages that is in the cache directory.
     """
-    here = command_settings()
-    catalog = known_catalog(here, progress=notice)
-    trees = Session(here, catalog, notice).trees
+    session = command_session()
     rows = []
-    for system in catalog.bases:
-        tree = trees.current(system.id) if system.kind.is_tree else None
+    for system in session.catalog.bases:
+        tree = session.trees.current(system.id) if system.kind.is_tree else None
         rows.append((system, tree.digest if tree else ""))
     if as_json:
         print_json(

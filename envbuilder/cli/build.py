@@ -66,13 +66,12 @@ def command(  # noqa: PLR0913  one parameter for each group of options
         items = build_items(here, target_names(catalog, targets), selection, options, elsewhere.on)
         run_elsewhere(here, elsewhere.on, items, BuildOutput(), as_json=as_json, again=elsewhere.again)
         return
-    with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):
-        session = Session(here, catalog, notice, listener=listener)
+    with watched(Session(here, catalog, notice), targets[0] if len(targets) == 1 else "lock") as (session, log):
         chosen = chosen_engine(session, engine, selection.features | options.features)
         requests = image_requests(session, targets, selection, sources, offline=options.offline)
         warn_before_build(here, catalog, [request.lock for request in requests])
         try:
-            images = ENGINES[chosen].make(session).build(requests, options, listener)
+            images = ENGINES[chosen].make(session).build(requests, options, session.listener)
         except EnvbuilderError as error:
             error.hint = "; ".join(filter(None, (error.hint, f"full log: {log}")))
             raise

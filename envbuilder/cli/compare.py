@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.selection import meant
-from envbuilder.cli.context import command_settings
-from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json, width
+from envbuilder.cli.output.printing import folded, heading, json_option, print_json, width
+from envbuilder.cli.session import command_session
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.files import read_text
 from envbuilder.diagnostics.compare.compare import compare
@@ -23,7 +23,6 @@ from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import load
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("compare")
@@ -37,8 +36,7 @@ def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
     A and B are facts files (`doctor -o`, `probe.py`), locks, environments, or images that contain their lock. The last
     lines explain why one side could run out of GPU memory; with --fails, for that side only.
     """
-    here = command_settings()
-    session = Session(here, catalog_of_targets(here, (a, b), notice), notice)
+    session = command_session(a, b)
     found = compare(session.catalog, *(system_of(name, _content(session, name)) for name in (a, b)))
     if as_json:
         print_json(_document(found))

@@ -45,8 +45,8 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
         for layer in (before.image.layers if before and before.image else ())
     }
     add_archives(session, sources)
-    with watched(session.settings, "lock-image") as (listener, _):
-        context = replace(assembly_context(session, sources), cache=layer_cache(session, sources))
+    with watched(session, "lock-image") as (watching, _):
+        context = replace(assembly_context(watching, sources), cache=layer_cache(watching, sources))
         known = with_libraries(known, context)
         # Only for this lock: statements of a lock about a layer are not trusted for other images.
         records = context.records
@@ -56,7 +56,7 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
             refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
             with session.store.used():
                 [assembled] = assemble(
-                    [lock], layer_format, replace(context, records=remembered), listener, digests_only=True
+                    [lock], layer_format, replace(context, records=remembered), watching.listener, digests_only=True
                 ).images
         except _LEFT_OUT as error:
             reason = error.message.splitlines()[0].rstrip(":")

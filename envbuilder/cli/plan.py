@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import click
 from packaging.version import Version
 
-from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options, tensorflow_option
-from envbuilder.cli.output.printing import folded, json_option, notice, print_json, table
+from envbuilder.cli.output.printing import folded, json_option, print_json, table
+from envbuilder.cli.session import command_session
 from envbuilder.core.digests import shortened
 from envbuilder.core.units import size
 from envbuilder.image.plan.layers import plan
@@ -18,8 +18,6 @@ from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.wiring.locks import known_lock
-from envbuilder.wiring.session import Session
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 from envbuilder.wiring.trust import trusts
 
 
@@ -35,8 +33,7 @@ def command(target: str | None, sources: Sources, base: str, tensorflow: Version
     Digests are shown if they are in the lock, as after `envbuilder lock`, or if the environment was assembled on this
     machine before. Inputs that are not in the cache are listed as not pinned.
     """
-    here = command_settings()
-    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
+    session = command_session(target)
     lock, merged = known_lock(session, target, sources, base=base, tensorflow=tensorflow)
     planned = plan(lock, digest(lock))
     if as_json:

@@ -92,8 +92,8 @@ def command(  # noqa: PLR0913  one parameter for each option
         return
     grade = _grade(tier, stand_ins=stand_ins)
     proven: list[Proven] = []
-    with watched(here, f"prove-{tier}") as (listener, _):
-        proving = ProofAdapters(Session(here, catalog, notice, listener=listener), sources, pythons)
+    with watched(Session(here, catalog, notice), f"prove-{tier}") as (session, _):
+        proving = ProofAdapters(session, sources, pythons)
         try:
             for number, row in enumerate(rows, start=1):
                 # Read again: a run takes long, and another one may have recorded something meanwhile.

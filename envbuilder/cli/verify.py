@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import engine_option, source_options
-from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.output.signatures import check_documents, print_checks
+from envbuilder.cli.session import command_session
 from envbuilder.cli.sign import KEY_FILE
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.verify import Verification, verify
@@ -26,7 +25,6 @@ from envbuilder.wiring.build_inputs import add_archives, add_mirrored, assembly_
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.signing import check_signatures, signable
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 from envbuilder.wiring.subjects import subject_in_registry, subject_of
 
 
@@ -66,17 +64,14 @@ def command(  # noqa: PLR0913  one parameter for each option
 
     With --key, IMAGE is read from its registry: signatures are stored beside it, as `envbuilder sign` and cosign do.
     """
-    here = command_settings()
-    session = Session(here, catalog_of_targets(here, (target,) if target else (), notice), notice)
+    session = command_session(*([target] if target else []))
     key = public_key(signer) if signer else None
     lock, merged = obtain_lock(session, target, sources)
     subject = (
         subject_of(session, image, name, engine) if key is None else subject_in_registry(session, str(signable(image)))
     )
-    work = here.use("work")
-    work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=work, prefix="verify-") as folder:
-        found = verify(lock, subject, lambda: _expected(session, lock, merged), Path(folder))
+    with session.settings.work_folder("verify") as folder:
+        found = verify(lock, subject, lambda: _expected(session, lock, merged), folder)
     checks = check_signatures(session, image, subject.manifest, lock, key) if key else ()
     if as_json:
         print_json(_document(lock, found) | {"signatures": check_documents(checks)})

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -40,7 +37,7 @@ class WheelMeasurements:
     def of_index(self, file: IndexFile) -> MeasuredWheel:
         """See `MeasuredWheels.of_index`."""
         tell = self.session.progress
-        with self._work() as folder:
+        with self.session.settings.work_folder("audit") as folder:
             tell(f"downloading {file.file}")
             web = downloads(self.session, self.sources)
             with shown_progress() as show:
@@ -50,16 +47,8 @@ class WheelMeasurements:
 
     def of_host(self, path: Path) -> MeasuredWheel:
         """See `MeasuredWheels.of_host`."""
-        with self._work() as folder:
+        with self.session.settings.work_folder("audit") as folder:
             return measured_wheel(measure(path, folder))
-
-    @contextmanager
-    def _work(self) -> Iterator[Path]:
-        """Yield a directory for files of one wheel; it is removed when the block ends."""
-        place = self.session.settings.use("work")
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place, prefix="audit-") as name:
-            yield Path(name)
 
 
 def _tell(show: Progress, name: str, done: int, whole: int) -> None:

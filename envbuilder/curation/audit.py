@@ -49,15 +49,9 @@ class MeasuredWheels(Protocol):
 
 
 def audit_row(catalog: Catalog, row: Environment, wheels: MeasuredWheels, *, python: Release | None = None) -> Audit:
-    """Measure the wheel of a row: the one for its default interpreter.
+    """Measure the wheel of a row: the one for its default interpreter, or for another one.
 
     Wheels of one release can differ: those of 1.13 and 1.14 for Python 3.6 and 3.7 were built on different systems.
-
-    Args:
-        catalog: The rows.
-        row: The row.
-        wheels: The wheels.
-        python: Interpreter of another wheel to measure.
 
     Raises:
         ResolutionFailed: The index has no such wheel.

@@ -11,6 +11,7 @@ import errno
 import hashlib
 import os
 import re
+import shutil
 import stat
 import threading
 import uuid
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.core.digests import digest_of_file, is_digest, sha256_digest
+from envbuilder.core.digests import digits_of, is_digest, verified
 from envbuilder.core.errors import DiskFull, VerificationFailed
 from envbuilder.core.file_locks import hold, hold_now, locked, open_lock
 from envbuilder.core.files import CHUNK, open_regular
@@ -107,11 +108,10 @@ class Store:
             writer.write(content)
         return writer.digest
 
-    def take(self, file: Path) -> str:
-        """Store a copy of a file; return its digest."""
-        with file.open("rb") as stream, self.writing() as writer:
-            while chunk := stream.read(CHUNK):
-                writer.write(chunk)
+    def take(self, file: Path, expected: str = "") -> str:
+        """Store a copy of a regular file; return its digest; `expected` and errors as in `writing`."""
+        with open_regular(file) as stream, self.writing(expected) as writer:
+            shutil.copyfileobj(stream, writer, CHUNK)
         return writer.digest
 
     @contextmanager
@@ -265,37 +265,6 @@ class Store:
         part.chmod(_SETTLED)
         part.replace(target)
         self.trusted.add(target)
-
-
-def verified(path: Path, digest: str, trusted: set[Path]) -> Path:
-    """Return the path of a file of the cache, after reading it as a whole once in each process.
-
-    Args:
-        path: The file.
-        digest: Its required digest.
-        trusted: Files that were verified before; this one is added.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        VerificationFailed: It has another digest. It is removed, so that the next run gets it again.
-    """
-    if path not in trusted and digest_of_file(path) != digest:
-        path.unlink(missing_ok=True)
-        raise VerificationFailed(
-            f"{path} in the cache directory was damaged: its digest is not {digest}; it was removed",
-            hint="run the command again",
-        )
-    trusted.add(path)
-    return path
-
-
-def digits_of(digest: str) -> str:
-    """Return the 64 digits of a digest.
-
-    Raises:
-        ValueError: It is not a sha256 digest.
-    """
-    return sha256_digest(digest).removeprefix(_ALGORITHM)
 
 
 class Writer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -69,10 +68,8 @@ def executor_of(target: ExecutionTarget, here: Settings, progress: Callable[[str
         case LocalProcesses():
             yield LocalExecutor(target, progress)
         case SlurmJobs():
-            work = here.use("work")
-            work.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=work, prefix="fan-out-", ignore_cleanup_errors=True) as folder:
-                yield open_slurm(target, Path(folder) / "jobs", progress)
+            with here.work_folder("fan-out") as folder:
+                yield open_slurm(target, folder / "jobs", progress)
         case DaskCluster():
             yield open_dask(target, progress)
         case _:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from envbuilder.catalog.selection import meant
@@ -48,10 +47,8 @@ def opened_databases(session: Session, named: Sequence[str]) -> Iterator[tuple[D
     if not any(is_address(place) for place in places):
         yield tuple(Database(name=place, path=Path(place)) for place in places)
         return
-    work = session.settings.use("work")
-    work.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=work, prefix="scan-") as folder:
-        yield tuple(_opened(session, place, Path(folder, str(number))) for number, place in enumerate(places))
+    with session.settings.work_folder("scan") as folder:
+        yield tuple(_opened(session, place, folder / str(number)) for number, place in enumerate(places))
 
 
 def _opened(session: Session, place: str, folder: Path) -> Database:
@@ -87,11 +84,9 @@ def scanned_lock(session: Session, name: str | None, inner: str, engine: Engine)
     subject = subject_of(session, name, inner, engine)
     if subject.fetch is None:
         return lock_inside(session.engine, subject.name)
-    work = session.settings.use("work")
-    work.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=work, prefix="scan-") as folder:
+    with session.settings.work_folder("scan") as folder:
         layers = [partial(subject.fetch, number) for number in range(len(subject.diff_ids))]
-        return lock_in_layers(layers, subject.name, Path(folder))
+        return lock_in_layers(layers, subject.name, folder)
 
 
 def _is_text(path: Path) -> bool:

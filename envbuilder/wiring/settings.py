@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -149,6 +150,17 @@ class Settings:
         if handle is not None:
             self.on_close(lambda: os.close(handle))
         return path
+
+    @contextmanager
+    def work_folder(self, prefix: str) -> Iterator[Path]:
+        """Yield a temporary directory in the cache; it is removed when the block ends. Errors as in `use`."""
+        # Most commands need none, and start faster without it.
+        from tempfile import TemporaryDirectory  # noqa: PLC0415
+
+        work = self.use("work")
+        work.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=work, prefix=f"{prefix}-", ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
 
     @property
     def apt_sources(self) -> tuple[str, ...]:

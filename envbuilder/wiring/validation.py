@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -185,11 +184,9 @@ def _static(session: Session, asked: ValidationRequest, lock: Lock | None) -> Re
     there = Path(asked.image).exists()
     image = asked.image if there else reference_of(session, asked.image, asked.engine)
     session.progress(f"reading {image}")
-    work = session.settings.use("work")
-    work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=work, prefix="validate-") as folder:
-        subject = readable_subject(session, image, asked.engine, Path(folder))
-        return validate_static(subject, lock, Path(folder), time.monotonic, required=asked.required)
+    with session.settings.work_folder("validate") as folder:
+        subject = readable_subject(session, image, asked.engine, folder)
+        return validate_static(subject, lock, folder, time.monotonic, required=asked.required)
 
 
 def _container(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:

@@ -27,6 +27,7 @@ from envbuilder.cluster.fleet.report.formats import FLEET_FORMATS
 from envbuilder.core.archives.extraction import extract
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import DataSection, open_elf, read_shared_object
+from envbuilder.core.elf_segments import read_dynamic_names
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.http.credentials import netrc_logins
 from envbuilder.core.http.limits import decimal
@@ -383,6 +384,11 @@ PARSERS: Mapping[str, Parser] = {
         run=_elf,
         seeds=lambda: (seeds.shared_library(("libc.so.6", "libm.so.6")),),
         refuses=(Damaged,),
+    ),
+    "elf-segments": Parser(
+        run=lambda data, _: read_dynamic_names(io.BytesIO(data)),
+        seeds=lambda: (seeds.shared_library(("libc.so.6", "libm.so.6")),),
+        refuses=(OSError, ValueError, OverflowError),
     ),
     "gpu-code": Parser(run=_gpu_code, seeds=lambda: seeds.FATBIN, refuses=(Damaged,)),
     "ptx": Parser(run=lambda data, _: read_ptx_header(data), seeds=lambda: seeds.PTX, refuses=(Damaged,)),

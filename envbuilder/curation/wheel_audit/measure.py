@@ -15,6 +15,7 @@ from envbuilder.catalog.cuda import CudnnNeed
 from envbuilder.core.corrupt_file import Damaged, invalid
 from envbuilder.core.digests import digest_of_file
 from envbuilder.core.elf import open_elf, read_shared_object, reading_elf
+from envbuilder.core.elf_segments import MAGIC
 from envbuilder.core.versions import Release
 from envbuilder.curation.wheel_audit.build_info import read_build_info
 from envbuilder.curation.wheel_audit.code_readers import CodeReaders, CudnnSeen
@@ -25,7 +26,6 @@ from envbuilder.curation.wheel_audit.wheel_archive import WheelArchive, open_whe
 
 _LIBRARY = re.compile(r".*\.so(\.\d+)*")
 _BUILD_INFO = re.compile(r"(.*/)?tensorflow(_core)?/python/platform/build_info\.py")
-_ELF = b"\x7fELF"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ def _library(
     if not _LIBRARY.fullmatch(name):
         return None
     with archive.unpacked(name, work) as stream, _naming(archive, name):
-        if stream.read(len(_ELF)) != _ELF:
+        if stream.read(len(MAGIC)) != MAGIC:
             raise Damaged("has the name of a shared library, but is not an ELF file")
         elf = open_elf(stream)
         library = _measured(elf, stream, name, archive.size(name))

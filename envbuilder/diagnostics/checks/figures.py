@@ -29,8 +29,7 @@ def gpu_memory(facts: Facts) -> Iterator[Figure]:
                 yield Figure(
                     name=f"GPU {gpu.index} {name}", value=float(size), unit="bytes", group="Memory of the GPUs"
                 )
-    interface = facts.driver.value.interface if isinstance(facts.driver, Seen) else facts.driver
-    for shown in interface.value.gpus if isinstance(interface, Seen) and not told else ():
+    for shown in facts.driver_gpus if not told else ():
         if shown.memory is not None:
             yield Figure(
                 name=f"GPU {shown.index} all", value=float(shown.memory), unit="bytes", group="Memory of the GPUs"
@@ -64,7 +63,7 @@ def rates(facts: Facts) -> Iterator[Figure]:
         yield from _rate(f"{asked} float32", work.single)
         yield from _rate(f"{asked} float16", work.half)
     for gpu in facts.compute.value.gpus if isinstance(facts.compute, Seen) else ():
-        for product in gpu.speed.value.products if isinstance(gpu.speed, Seen) else ():
+        for product in gpu.speed.value if isinstance(gpu.speed, Seen) else ():
             if product.teraflops is not None and product.equal:
                 name = f"GPU {gpu.index} cuBLAS alone {product.size}x{product.size}"
                 yield Figure(name=name, value=product.teraflops, unit="TFLOP/s", group="Rate of matrix products")

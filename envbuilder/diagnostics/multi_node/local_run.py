@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from envbuilder.core.errors import InvalidInput
 from envbuilder.diagnostics.multi_node.decoding import decode_worker
 from envbuilder.diagnostics.multi_node.facts import WorkerFacts
-from envbuilder.diagnostics.multi_node.script import worker_source
 from envbuilder.diagnostics.probe.containers import Runner
 from envbuilder.diagnostics.probe.decoding import PYTHON
+from envbuilder.diagnostics.probe.script import worker_source
 from envbuilder.oci.runtime.command import RunRequest, RunResult
 
 WORKER_PATH = "/tmp/envbuilder-worker.py"  # noqa: S108  a path in a fresh container, not on this machine
@@ -26,9 +26,6 @@ class VirtualHost:
 
     Attributes:
         name: Its name, as the workers know it.
-        address: Its IP address.
-        port: Port of its worker.
-        runner: Runs containers on it.
     """
 
     name: str
@@ -55,7 +52,6 @@ class WorkerOutput:
     """The output of a worker that wrote facts.
 
     Attributes:
-        facts: The facts.
         document: The same, as the worker wrote them.
     """
 

@@ -14,13 +14,13 @@ from typing import Annotated
 
 from envbuilder.core import structure
 from envbuilder.core.canonical_json import indented_json
+from envbuilder.core.digests import verified
 from envbuilder.core.field_rules import Parsed
 from envbuilder.core.file_locks import locked
 from envbuilder.core.files import replacing
 from envbuilder.image.base import tree_descriptions
 from envbuilder.image.base.tree_descriptions import CURRENT, SCHEMA, TreeDescription, described, manifest_of, tar_of
 from envbuilder.lock.lock import OsPackagePin
-from envbuilder.oci.store import verified
 
 _PACKAGE = ("name", "version", "sha256", "file", "size")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from envbuilder.core.digests import has_digest
 from envbuilder.core.errors import SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.core.install_commands import install_command
 from envbuilder.core.uv import Uv
-from envbuilder.image.base.file_store import FileStore, hash_file
+from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.programs import BaseHost
 from envbuilder.lock.lock import Lock, ToolName, ToolPin
 
@@ -85,7 +86,7 @@ def fetch_uv(pin: ToolPin, *, uv: Uv, folder: Path) -> Path:
         told = "\n".join(failure.splitlines()[-4:])
         raise SourceUnreachable(f"uv {pin.version} of the lock is not available:\n{told}", hint="run `envbuilder lock`")
     program = folder / "bin" / ToolName.UV
-    if program.is_symlink() or not program.is_file() or hash_file(program) != pin.sha256:
+    if program.is_symlink() or not has_digest(program, f"sha256:{pin.sha256}"):
         raise VerificationFailed(
             f"uv {pin.version} from the index differs from the one in the lock",
             hint="the lock is of another platform, or the index changed; if that is expected, run `envbuilder lock`",

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.cluster.execution.executor import Done, FailedItem, Lost, Outcome, WorkItem
-from envbuilder.cluster.execution.finished_items import LARGEST_AGE, FinishedItems
-from envbuilder.cluster.execution.unfinished import run_unfinished
+from envbuilder.cluster.execution.finished_items import LARGEST_AGE, FinishedItems, run_unfinished
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import UsageError
 from tests.fakes.executors import FakeExecutor, done, item
