@@ -224,7 +224,8 @@ def _names(hints: tuple[Any, ...]) -> str:
 
 def _name(hint: Any) -> str:  # noqa: ANN401
     if get_origin(hint) is Annotated:
-        return _name(get_args(hint)[0])
+        inner, *rules = get_args(hint)
+        return " ".join([*(rule.name for rule in rules if isinstance(rule, Inside)), _name(inner)])
     inner = " ".join(_name(each) for each in get_args(hint) if each is not ...)
     return f"{getattr(hint, '__name__', '')} {inner}"
 
