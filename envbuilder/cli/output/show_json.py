@@ -59,7 +59,7 @@ def _cuda(catalog: Catalog, cuda: CudaNeed) -> dict[str, object]:
             {
                 "name": gpu.name,
                 "capability": str(gpu.capability),
-                "coverage": cuda.code.coverage(gpu.capability).value,
+                "coverage": cuda.coverage(gpu.capability).value,
                 "cuda_knows_it": cuda.compiled >= gpu.since,
             }
             for gpu in catalog.cuda.gpus
