@@ -64,10 +64,7 @@ class _Wanted:
     """What the command line asks for.
 
     Attributes:
-        machine: The machines that must run the project.
-        sources: Sources of the command line.
         beside: Directory of the spec; own files are below it.
-        source_seconds: Time for trying packages from source.
     """
 
     machine: _Machine

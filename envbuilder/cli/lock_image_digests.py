@@ -26,11 +26,7 @@ _LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError, L
 def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | None) -> Lock:
     """Return a lock with the digests of its image; without them, and with a notice, if they cannot be computed.
 
-    Args:
-        session: Settings, catalog and stores.
-        lock: The pins.
-        sources: Sources of the files.
-        before: The lock that this one replaces: layers in it need not be made.
+    Layers of `before`, the lock that this one replaces, need not be made.
 
     Raises:
         VerificationFailed: A file does not match its hash, or the image would lack a library.

@@ -32,7 +32,6 @@ class ParsedValue(click.ParamType[T]):
     """A value that a function parses; its `ValueError` is the problem.
 
     Attributes:
-        name: Kind of the value, for messages of click.
         absolute: Returns the same value for any current directory.
     """
 

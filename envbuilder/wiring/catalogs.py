@@ -25,10 +25,7 @@ def known_catalog(
 ) -> Catalog:
     """Return the environments of envbuilder and of teams.
 
-    Args:
-        here: Directories and host settings.
-        named: Catalogs that a spec names, in place of those of this host; empty for these.
-        progress: Progress callback; receives one line of text.
+    Catalogs that a spec names (`named`) replace those of this host.
 
     Raises:
         UsageError: A directory does not exist.

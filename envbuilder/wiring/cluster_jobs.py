@@ -23,7 +23,6 @@ class JobChoices:
 
     Attributes:
         gpus: GPUs of each worker; None for one, or none in a CPU environment.
-        workers: Number of workers.
         products: Names of GPUs in the cluster.
         unproven: Whether to admit nodes of which it is not proven that they run the image.
     """

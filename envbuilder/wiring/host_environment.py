@@ -45,11 +45,7 @@ def host_environment(settings: Settings) -> HostEnvironmentPorts:
 
 @dataclass(frozen=True, slots=True)
 class LocalServices:
-    """Engine, sandbox and toolkit of this machine.
-
-    Attributes:
-        settings: Directories and host settings.
-    """
+    """Engine, sandbox and toolkit of this machine."""
 
     settings: Settings
 
@@ -76,11 +72,7 @@ class LocalServices:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredSources:
-    """Package index, Debian archive and registry that this machine is configured to use.
-
-    Attributes:
-        settings: Directories and host settings.
-    """
+    """Package index, Debian archive and registry that this machine is configured to use."""
 
     settings: Settings
 

@@ -37,10 +37,7 @@ from envbuilder.wiring.sources import debian_trees, host_programs, package_resol
 def ingredient_sources(session: Session, spec: Spec, *, seconds: float = TIME_LIMIT) -> IngredientSources:
     """Return the sources that locking a spec reads from this machine and from the network.
 
-    Args:
-        session: Settings, catalog and stores.
-        spec: The spec.
-        seconds: Time for one resolution of packages.
+    `seconds` is the time for one resolution of packages.
     """
     settings, sources = session.settings, spec.sources
     trees = DebBases(

@@ -27,10 +27,7 @@ _UV_MIRROR = "UV_PYTHON_INSTALL_MIRROR"
 def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = None) -> Inventory:
     """Return the ingredients that a build could use now.
 
-    Args:
-        settings: Cache and settings of this host.
-        catalog: The bases.
-        sources: Sources that the command line or the spec names; None means none.
+    `sources` are those that the command line or the spec names.
     """
     named = sources or NO_SOURCES
     images = image_names(settings.environ, timeout=_ENGINE_SECONDS)

@@ -31,12 +31,8 @@ from envbuilder.wiring.unpinned import unpinned_lock
 def locked(session: Session, spec: Spec, *, upgrade: date | None = None, before: Lock | None = None) -> Lock:
     """Return a new lock of a spec; see `lock`.
 
-    Args:
-        session: Settings, catalog and stores.
-        spec: The spec.
-        upgrade: As for `lock`.
-        before: The lock that the new one replaces, if there is one. Its base is kept where this machine has none and a
-            layer cache holds it, unless `upgrade` is set.
+    If this machine lacks the base of `before`, the lock that the new one replaces, and a layer cache holds it, that
+    base is kept, unless `upgrade` is set.
 
     Raises:
         NoUsableBase: As `lock` raises it, with every known reason for each base, and a hint without repeated
@@ -58,12 +54,8 @@ def obtain_lock(
 ) -> tuple[Lock, Sources]:
     """Return the lock that a command line names, and its sources.
 
-    Args:
-        session: Settings, catalog and stores.
-        name: A row, a lock, or None for the lock in this directory.
-        named: Sources of the command line.
-        base: Base of the command line; only for a row, a lock has chosen.
-        tensorflow: Patch release of the command line; only for a row.
+    The name is that of a row or a lock; None for the lock in this directory. Base and patch release are for rows only:
+    a lock has chosen.
 
     Raises:
         UsageError: The name is unknown; or the lock is older than its spec, or does not pin everything.
@@ -85,12 +77,7 @@ def known_lock(
 ) -> tuple[Lock, Sources]:
     """Return the lock that a command line names, without fetching a base or an interpreter for it.
 
-    Args:
-        session: Settings, catalog and stores.
-        name: A row, a lock, or None for the lock in this directory.
-        named: Sources of the command line.
-        base: Base of the command line; only for a row.
-        tensorflow: Patch release of the command line; only for a row.
+    Arguments as for `obtain_lock`.
 
     Returns:
         A lock that may leave ingredients unpinned (`Lock.unpinned`), and the sources.
@@ -111,11 +98,7 @@ def renderable_lock(
 ) -> tuple[Lock, Sources]:
     """Return a lock with everything pinned, or an unpinned one if no base of a row is available.
 
-    Args:
-        session: Settings, catalog and stores.
-        name: A row, a lock, or None for the lock in this directory.
-        named: Sources of the command line.
-        tensorflow: Patch release of the command line; only for a row.
+    Arguments as for `obtain_lock`.
 
     Raises:
         UsageError: The name is unknown; or the lock is older than its spec.

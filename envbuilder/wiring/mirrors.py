@@ -43,9 +43,8 @@ def mirrors(settings: Settings, sources: Sources, kind: BaseKind) -> tuple[str, 
 def host_mirror(sources: Iterable[str], kind: BaseKind) -> str:
     """Return the first archive of a distribution in the apt configuration of this host.
 
-    Args:
-        sources: Content of `sources.list` and of the files in `sources.list.d`, in apt's order.
-        kind: The distribution, whose archives are in a directory of its name.
+    `sources` are the contents of apt's files, in its order. An archive is in a directory with the name of its
+    distribution.
 
     Returns:
         Its address without a trailing slash; empty if the host has none.

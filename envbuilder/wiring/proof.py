@@ -47,8 +47,6 @@ class ProofAdapters:
     """Adapters of one run of `catalog prove`.
 
     Attributes:
-        session: Settings, catalog, engine and stores.
-        sources: Sources of the files.
         pythons: Directories with interpreters that the user names.
     """
 
@@ -72,8 +70,7 @@ class ProofAdapters:
     def ports(self, team: TeamCatalog | None = None) -> ProofPorts:
         """Return the ports of `prove`.
 
-        Args:
-            team: Catalog of a team that receives the results; None for that of envbuilder.
+        The catalog of the team receives the results; None for that of envbuilder.
         """
         session = self.session
         settings = session.settings

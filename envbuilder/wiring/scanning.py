@@ -30,10 +30,6 @@ _HEAD = 512
 def opened_databases(session: Session, named: Sequence[str]) -> Iterator[tuple[Database, ...]]:
     """Yield the named databases, else those of this host; downloads are removed afterwards.
 
-    Args:
-        session: Settings.
-        named: Paths and addresses.
-
     Raises:
         UsageError: None is named.
         SourceUnreachable: One cannot be downloaded.
@@ -65,11 +61,8 @@ def _opened(session: Session, place: str, folder: Path) -> Database:
 def scanned_lock(session: Session, name: str | None, inner: str, engine: Engine) -> Lock:
     """Return a lock, that of an environment, or that inside an image.
 
-    Args:
-        session: Settings, catalog and stores.
-        name: A lock, an environment, or an image as `subject_of` finds it; None for the lock in this directory.
-        inner: Name of the image in a layout with several.
-        engine: Engine to search for an image.
+    An image is named as `subject_of` finds it; `inner` names one of several in a layout. None is the lock in this
+    directory.
 
     Raises:
         UsageError: There is nothing of this name, or the image contains no lock.

@@ -31,10 +31,7 @@ class Session:
     """One run of a command; adapters are made on first use.
 
     Attributes:
-        settings: Directories and host settings.
-        catalog: The environments and bases.
         progress: Progress callback; receives one line of text.
-        listener: Receives the progress of transfers.
         resolutions: Resolutions of packages that were made before.
     """
 

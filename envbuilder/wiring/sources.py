@@ -104,10 +104,7 @@ def host_programs(settings: Settings) -> BaseHost:
 def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -> DebTrees:
     """Return the adapter that makes trees of .deb packages.
 
-    Args:
-        session: Settings and stores.
-        sources: The package archives.
-        offline: Refuse to download anything.
+    Offline, it refuses to download anything.
     """
     return DebTrees(
         store=session.store,

@@ -26,12 +26,7 @@ def trusts(
 ) -> tuple[str, ...]:
     """Return the trust statements about a build of a lock, one for each source and for code that is run.
 
-    Args:
-        session: Settings, catalog and stores.
-        lock: A lock.
-        sources: Sources of the files.
-        bundle: The bundle, and its signature; empty for none.
-        offline: Nothing is fetched.
+    `bundle` names the bundle and its signature. Offline, nothing is fetched.
     """
     own = {pin.name: pin.sha256 for pin in lock_files(session).own_pins()}
     uv = lock.tool(ToolName.UV)

@@ -29,13 +29,7 @@ def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None, 
     """Return the lock of a spec with the pins that are known without fetching a base or an interpreter.
 
     Ingredients of the cache are pinned. Packages are those that ship with the row; if there are none, and for own
-    packages, the index is asked.
-
-    Args:
-        session: Settings, catalog and stores.
-        spec: The spec.
-        upgrade: See `lock`.
-        seconds: Time for one resolution of packages.
+    packages, the index is asked. `seconds` is the time for one resolution.
 
     Raises:
         UsageError: The row does not have the base or interpreter of the spec.

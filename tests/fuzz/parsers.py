@@ -48,7 +48,7 @@ from envbuilder.diagnostics.doctor import decode_host_environment, read_facts_fi
 from envbuilder.diagnostics.host.table import examine_machine
 from envbuilder.diagnostics.logs.scanner import scan
 from envbuilder.diagnostics.logs.signatures import Failures, load_failures
-from envbuilder.diagnostics.multi_node.decoding import decode_worker, gather
+from envbuilder.diagnostics.multi_node.facts import decode_worker, gather
 from envbuilder.diagnostics.multi_node.judge import judge
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.report.registry import FORMATS

@@ -44,7 +44,6 @@ class Publishers:
         places: Address or directory that replaces the address of a publisher, by its id; `*` for all others.
         accepted: Whether the user accepts the licenses.
         store: Receives the archives.
-        web: Sends the requests.
         index: Finds the files of the package index.
         progress: Progress callback; receives one line of text.
         offline: Refuse to download anything; directories are read.

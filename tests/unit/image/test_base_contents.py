@@ -9,7 +9,7 @@ import pytest
 
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
-from envbuilder.image.base.registry_content import RegistryContent
+from envbuilder.image.base_contents import RegistryContent
 from envbuilder.image.layers.inputs import BaseContent
 from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import ImageRunner

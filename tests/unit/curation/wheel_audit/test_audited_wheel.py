@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envbuilder.core.versions import Release
-from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel
-from envbuilder.curation.wheel_audit.claims import measured_wheel
+from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel, measured_wheel
 from envbuilder.curation.wheel_audit.measure import measure
 from tests.unit.curation.wheel_audit.wheels import CUBIN, FRAMEWORK, INFO, METADATA, PTX, elf, entry, fatbin, ptx, wheel
 

@@ -7,7 +7,7 @@ import pytest
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_layout import LIBRARIES
-from envbuilder.image.layers.library_links import library_links
+from envbuilder.image.layers.libraries import wheel_links
 
 SITE = "opt/venv/lib/python3.8/site-packages"
 PATHS = (
@@ -21,7 +21,7 @@ PATHS = (
 
 
 def links(*second: LibraryLink) -> list[tuple[str, str]]:
-    return [(entry.path, entry.member.target) for entry in library_links(PATHS, SITE, second)]
+    return [(entry.path, entry.member.target) for entry in wheel_links(PATHS, SITE, second)]
 
 
 def test_every_library_is_linked_in_order_and_nothing_else() -> None:
@@ -44,6 +44,6 @@ def test_a_second_name_for_nothing_is_refused() -> None:
 
 def test_a_library_in_two_wheels_is_linked_once_whatever_the_order() -> None:
     paths = ["nvidia/a/lib/libx.so.1", "nvidia/b/lib/libx.so.1"]
-    one, two = library_links(paths, SITE, ()), library_links(paths[::-1], SITE, ())
+    one, two = wheel_links(paths, SITE, ()), wheel_links(paths[::-1], SITE, ())
     assert [entry.member.target for entry in one] == [entry.member.target for entry in two]
     assert len(one) == 1
