@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from envbuilder.core.errors import ToolFailed, UsageError
 from envbuilder.core.json_input import load_json
@@ -21,7 +22,7 @@ from envbuilder.oci.runtime.command import RunResult, status_of_failed_start
 from envbuilder.oci.runtime.limits import kernel, rlimits, size_option
 from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
-from envbuilder.oci.runtime.processes import hand_over, wait_for
+from envbuilder.oci.runtime.processes import wait_for
 from envbuilder.oci.runtime.root_mounts import DEV, HOSTNAME, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
 from envbuilder.oci.runtime.sandbox import FILE_PRIVILEGES, FOREIGN, MASKED_PATHS, READONLY_PATHS, Task, has_privileges
 from envbuilder.oci.runtime.seccomp import is_filtered, profile
@@ -37,24 +38,18 @@ class Runc:
     """`Sandbox` by runc.
 
     Attributes:
-        program: Path of the program.
         version: Its reported version, such as `1.1.5`.
         filters: Whether it was built with libseccomp.
-        work: For files of a run.
         as_root: Whether this process may be root in a container without a user namespace. Otherwise everything runs as
             this user, which is root inside.
     """
 
+    name: ClassVar[str] = "runc"
     program: str
     version: str
     work: Path
     as_root: bool
     filters: bool = False
-
-    @property
-    def name(self) -> str:
-        """See `Sandbox.name`."""
-        return "runc"
 
     def run(self, task: Task) -> RunResult:
         """See `Sandbox.run`."""
@@ -88,11 +83,8 @@ class Runc:
         environ = {"PATH": os.defpath}
         remove = partial(wait_for, (*base, "delete", "--force", name), timeout=_SECONDS_TO_CLEAN, environ=environ)
         try:
-            command = (*base, *log, "run", "--bundle", str(folder), name)
-            if task.terminal:
-                # runc passes everything on between the terminal of the container and its own.
-                return hand_over(command, environ, remove)
-            return run_process(command, task, environ, kill=remove)
+            # If there is a terminal, runc passes everything on between that of the container and its own.
+            return run_process((*base, *log, "run", "--bundle", str(folder), name), task, environ, kill=remove)
         finally:
             if (folder / "state" / name).exists():
                 remove()
@@ -148,7 +140,7 @@ def bundle(
     return {
         "ociVersion": "1.0.2",
         "process": {
-            "terminal": task.terminal,
+            "terminal": task.has_terminal,
             "user": {"uid": uid, "gid": gid},
             "args": list(task.command),
             "env": [f"{name}={value}" for name, value in task.env],
