@@ -24,9 +24,9 @@ from envbuilder.image.attestation.provenance import MEDIA_TYPE as STATEMENT_TYPE
 from envbuilder.image.attestation.signing_keys import PublicKey, SigningKey
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry import referrers
-from envbuilder.oci.registry.artifacts import push_artifact
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.pull import fetch_blob
+from envbuilder.oci.registry.pull import fetch_blobs
+from envbuilder.oci.registry.push import push_artifact
 from envbuilder.oci.store import Store
 
 _LARGEST = 16 << 20
@@ -69,7 +69,6 @@ class SignatureCheck:
 
     Attributes:
         title: What was checked: `image`, or the title of the statement.
-        outcome: The result.
     """
 
     title: str
@@ -81,7 +80,6 @@ class SignedRepository:
     """The signatures of images in one repository.
 
     Attributes:
-        client: Connections.
         repository: `HOST/NAME`.
         store: Receives payloads and envelopes.
     """
@@ -119,12 +117,7 @@ class SignedRepository:
         return (*self._sign_image(image, key), *self._sign_statements(image, statements, key))
 
     def check(self, digest: str, statements: Sequence[Statement], key: PublicKey) -> tuple[SignatureCheck, ...]:
-        """Check that a key has signed an image and statements about it.
-
-        Args:
-            digest: Digest of the manifest of the image.
-            statements: The expected statements.
-            key: The key.
+        """Check that a key has signed an image, named by the digest of its manifest, and statements about it.
 
         Returns:
             Shape: the image first, then the statements in their order.
@@ -188,7 +181,7 @@ class SignedRepository:
         return tuple(layer for each in layers if (layer := signed_layer(each)))
 
     def _content(self, layer: SignedLayer) -> bytes:
-        fetch_blob(self.client, ImageRef.parse(self.repository), layer.blob, self.store)
+        fetch_blobs(self.client, ImageRef.parse(self.repository), (layer.blob,), self.store)
         return self.store.read(layer.blob.digest)
 
     def _is_signed(self, layers: Sequence[SignedLayer], judge: Judge) -> bool:

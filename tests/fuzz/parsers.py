@@ -25,6 +25,7 @@ from envbuilder.cluster.fleet.fleet_images import image_of_environment
 from envbuilder.cluster.fleet.node_names import expand_names, fold_names
 from envbuilder.cluster.fleet.report.formats import FLEET_FORMATS
 from envbuilder.core.archives.extraction import extract
+from envbuilder.core.archives.tar_reader import TarReader
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import DataSection, open_elf, read_shared_object
 from envbuilder.core.errors import EnvbuilderError
@@ -78,13 +79,12 @@ from envbuilder.lock.prioritized_files import dump_prioritized, load_prioritized
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.oci.documents import descriptor
 from envbuilder.oci.layout.layer_compression import unpacked
-from envbuilder.oci.layout.layer_tar import LayerTar
 from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.auth import chosen
 from envbuilder.oci.registry.credentials import RegistryLogins
 from envbuilder.oci.registry.failures import said
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import of_tar
+from envbuilder.oci.tar.members import member_of, of_tar
 from tests.fakes.specs import read_spec
 from tests.fakes.vendor_archives import pin_of
 from tests.fuzz import seeds
@@ -152,8 +152,8 @@ def _vendor_archive(content: bytes, folder: Path) -> object:
 
 def _layer(content: bytes, folder: Path) -> object:
     with unpacked(_file(content, folder)) as stream:
-        layer = LayerTar(stream, "layer")
-        return [(found, b"".join(layer.content())) for found in layer.members()]
+        layer = TarReader(stream, "layer")
+        return [(member_of(entry), b"".join(layer.content())) for entry in layer.entries()]
 
 
 def _layout(content: bytes, folder: Path) -> object:
