@@ -71,13 +71,7 @@ def signed_layer(value: Mapping[str, object]) -> SignedLayer | None:
 
 
 def attachment(kind: Attachment, layers: Sequence[SignedLayer], subject: Descriptor) -> AssembledImage:
-    """Return the manifest with some signatures or attestations of an image.
-
-    Args:
-        kind: What the layers are.
-        layers: All of them, those of an earlier manifest first.
-        subject: Manifest of the image.
-    """
+    """Return the manifest with some signatures or attestations of an image, those of an earlier manifest first."""
     digests = [layer.blob.digest for layer in layers]
     empty_image = {"architecture": "", "config": {}, "os": "", "rootfs": {"type": "layers", "diff_ids": digests}}
     config = json_document(CONFIG_TYPE, empty_image)

@@ -42,14 +42,7 @@ def provenance(lock: Lock, digest: str, manifest: str, layer_format: LayerFormat
 
 
 def statement(name: str, manifest: str, predicate_type: str, predicate: object) -> bytes:
-    """Return an in-toto statement about an image.
-
-    Args:
-        name: Name of the image in the statement.
-        manifest: Digest of its manifest.
-        predicate_type: What the statement says about it, as an address.
-        predicate: The content.
-    """
+    """Return an in-toto statement about the image with a manifest."""
     subject = [{"name": name, "digest": _digest(manifest)}]
     return indented_json(
         {"_type": _STATEMENT, "subject": subject, "predicateType": predicate_type, "predicate": predicate}

@@ -13,12 +13,7 @@ _TYPE = "cosign container image signature"
 
 
 def payload(repository: str, digest: str) -> bytes:
-    """Return the content to sign.
-
-    Args:
-        repository: `HOST/NAME` of the image.
-        digest: Digest of its manifest.
-    """
+    """Return the content to sign for a repository, `HOST/NAME`, and the digest of a manifest in it."""
     critical = {
         "identity": {"docker-reference": repository},
         "image": {"docker-manifest-digest": digest},
