@@ -11,13 +11,16 @@ from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.json_fields import at, parsed, record, records, text
 from envbuilder.core.references import ImageRef
 from envbuilder.image.attest import Statement
-from envbuilder.image.attestation import dsse, simple_signing
+from envbuilder.image.attestation import dsse
 from envbuilder.image.attestation.cosign_layout import (
+    PAYLOAD_TYPE,
     PREDICATE,
     SIGNATURE,
     Attachment,
     SignedLayer,
     attachment,
+    image_payload,
+    signed_digest,
     signed_layer,
 )
 from envbuilder.image.attestation.provenance import MEDIA_TYPE as STATEMENT_TYPE
@@ -140,9 +143,9 @@ class SignedRepository:
         known = self._layers(Attachment.SIGNATURES.tag(image.digest))
         if self._is_signed(known, self._image_judge(image.digest, key.public)):
             return ()
-        payload = simple_signing.payload(self.repository, image.digest)
+        payload = image_payload(self.repository, image.digest)
         signature = base64.b64encode(key.sign(payload)).decode()
-        layer = self._layer(simple_signing.MEDIA_TYPE, payload, ((SIGNATURE, signature),))
+        layer = self._layer(PAYLOAD_TYPE, payload, ((SIGNATURE, signature),))
         self._put(Attachment.SIGNATURES, image, [*known, layer])
         return ("image",)
 
@@ -202,12 +205,12 @@ class SignedRepository:
 
         def judge(layer: SignedLayer) -> SignatureOutcome | None:
             signature = dsse.decoded(layer.annotation(SIGNATURE))
-            if layer.blob.media_type != simple_signing.MEDIA_TYPE or not signature or layer.blob.size > _LARGEST:
+            if layer.blob.media_type != PAYLOAD_TYPE or not signature or layer.blob.size > _LARGEST:
                 return None
             content = self._content(layer)
             if not key.verifies(content, signature):
                 return None
-            signed = simple_signing.signed_digest(content)
+            signed = signed_digest(content)
             if signed == digest:
                 return Signed(key=key.fingerprint)
             return Unsigned(reason=f"the key has signed another image: {signed or 'the payload is not one of cosign'}")

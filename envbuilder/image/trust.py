@@ -90,10 +90,7 @@ def _mirrors(sources: Sources, origins: Origins) -> Iterator[str]:
 def is_new(folder: Path, lock: Lock, sentences: tuple[str, ...]) -> bool:
     """Return True if this was not shown for a lock before, and record it; also True if it cannot be recorded.
 
-    Args:
-        folder: Directory of the records, each a file whose name is a digest.
-        lock: The lock.
-        sentences: Statements about it.
+    The name of each record is a digest of the lock and the sentences.
     """
     text = "\n".join((digest(lock), *sentences))
     record = folder / hashlib.sha256(text.encode()).hexdigest()

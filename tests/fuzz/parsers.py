@@ -57,9 +57,8 @@ from envbuilder.diagnostics.validate import validate_facts
 from envbuilder.diagnostics.vulnerabilities.database import Database
 from envbuilder.diagnostics.vulnerabilities.scan import scan as scan_vulnerabilities
 from envbuilder.image.attestation import dsse
-from envbuilder.image.attestation.cosign_layout import signed_layer
+from envbuilder.image.attestation.cosign_layout import signed_digest, signed_layer
 from envbuilder.image.attestation.signing_keys import PublicKey, public_key
-from envbuilder.image.attestation.simple_signing import signed_digest
 from envbuilder.image.base.deb.package_file import open_deb
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.release import parse_release

@@ -24,7 +24,6 @@ class KeptChanges:
     """Changes under a name.
 
     Attributes:
-        image: Reference of the image.
         digest: Digest of its manifest, or its id in the engine.
         engine: Engine that has the changes, in an image of its own; empty if they are in the directory.
         reference: Name of that image.

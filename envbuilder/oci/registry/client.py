@@ -239,8 +239,7 @@ class Repository:
 
     def has_blob(self, digest: str) -> bool:
         """Return True if the registry has a blob in this repository."""
-        with self.send(self.request("HEAD", f"blobs/{digest}", f"blob {digest}"), (200, 404)) as answer:
-            return answer.status == 200
+        return self.blob_size(digest) is not None
 
     def blob_size(self, digest: str) -> int | None:
         """Return the bytes of a blob of this repository, 0 if the registry does not state them; None for no blob."""

@@ -66,16 +66,15 @@ class Runc:
             raise UsageError("runc cannot publish ports of a command without network", hint="omit --no-network")
         with scratch(self.work) as folder, relayed(on_shared_network(task.ports), connect_on_host):
             skeleton = make_skeleton(task, folder)
-            (folder / "config.json").write_text(json.dumps(self._bundle(task, skeleton)), "utf-8")
+            deep = _numbers(self.version) >= _RRO_RUNC and kernel() >= _RRO_KERNEL
+            filters = self.filters and is_filtered()
+            config = bundle(task, skeleton, as_root=self.as_root, filters=filters, deep=deep)
+            (folder / "config.json").write_text(json.dumps(config), "utf-8")
             ended = self._run(folder, f"envbuilder-{uuid.uuid4().hex}", task)
             stopped = _complaint(folder / "log")
             if stopped and not (ended.timed_out or ended.flooded):
                 return not_started(stopped)
             return result_of(ended, task, skeleton.copied)
-
-    def _bundle(self, task: Task, skeleton: Skeleton) -> Mapping[str, object]:
-        deep = _numbers(self.version) >= _RRO_RUNC and kernel() >= _RRO_KERNEL
-        return bundle(task, skeleton, as_root=self.as_root, filters=self.filters and is_filtered(), deep=deep)
 
     def _run(self, folder: Path, name: str, task: Task) -> RunResult:
         base = (self.program, "--root", str(folder / "state"))
@@ -124,12 +123,7 @@ def bundle(
 ) -> Mapping[str, object]:
     """Return the configuration of a container in the format of `config.json`.
 
-    Args:
-        task: The task.
-        skeleton: Its root.
-        as_root: Whether users are those of this host.
-        filters: Whether runc can filter system calls.
-        deep: Whether runc supports recursive read-only mounts.
+    With `as_root`, users are those of this host; with `deep`, runc supports recursive read-only mounts.
     """
     uid, gid = (task.uid, task.gid) if as_root else (0, 0)
     accounts = _accounts(task, as_root=as_root)
