@@ -33,7 +33,6 @@ class ContainerOptions:
     Attributes:
         memory: GPU memory policy; None for that of the image.
         gpus: Whether it gets the GPUs; None means if there are any.
-        devices: CDI devices instead of all GPUs.
         mounts: `DIR[:PATH[:ro]]` each.
         keep: Where changes of the image are kept; empty to discard them.
         workdir: Working directory; empty for the first mount, or the image's.
@@ -41,9 +40,7 @@ class ContainerOptions:
         variable_files: Files with such lines, in order.
         user: User; empty for the caller if there are mounts, else for that of the image.
         ports: `[IP:]HOST:CONTAINER` each.
-        no_network: Whether it has no access to any network.
         tty: Whether it gets a terminal; None means if this process has one.
-        interactive: Whether it gets standard input.
     """
 
     memory: MemoryPolicy | None
@@ -149,12 +146,6 @@ def run_container(
     session: Session, chosen: tuple[str, FollowingEngine], command: tuple[str, ...], options: ContainerOptions
 ) -> int:
     """Run a command in a new container, connected to this process; return its exit status.
-
-    Args:
-        session: Settings, catalog and engines.
-        chosen: Reference of the image, and what runs it.
-        command: Program and arguments.
-        options: The container.
 
     Raises:
         UsageError: An option has a wrong value, or the engine does not support it.

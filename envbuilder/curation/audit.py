@@ -21,7 +21,7 @@ from envbuilder.curation.new_environment import NewRelease, library_set, model_f
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.wheel_audit.audited_wheel import Audit, MeasuredWheel
 from envbuilder.lock.index.index import IndexFile
-from envbuilder.lock.resolve.wheel_files import IndexCandidate, best
+from envbuilder.lock.resolve.wheel_files import best
 
 _NEWEST_GLIBC = Release("2.40")
 """Wheels for any supported Linux are accepted, because nothing in them is run."""
@@ -174,13 +174,13 @@ def _record_new(
 
 
 def _best(files: tuple[IndexFile, ...], python: Release, what: str) -> IndexFile:
-    found = best((IndexCandidate(file=file.file, sha256=file.sha256) for file in files), python, _NEWEST_GLIBC)
+    found = best((file.file for file in files), python, _NEWEST_GLIBC)
     if found is None:
         known = ", ".join(map(str, pythons_of(files))) or "none"
         raise ResolutionFailed(
             f"the index has no wheel of {what} for Python {python}", hint=f"it has wheels for Python {known}"
         )
-    return next(file for file in files if file.file == found.file)
+    return next(file for file in files if file.file == found)
 
 
 def _row_of(catalog: Catalog, wheel: MeasuredWheel) -> Environment | None:

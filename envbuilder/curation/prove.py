@@ -122,12 +122,7 @@ class _Unresolved:
 def prove(row: Environment, grade: Grade, ports: ProofPorts, *, again: bool = False, relock: bool = False) -> Proven:
     """Prove one row up to a grade, and record each step as soon as it is known.
 
-    Args:
-        row: The row.
-        grade: `resolved`, `cpu`, `image-with-stand-ins`, `image` or `gpu`.
-        ports: The ports.
-        again: Also if the evidence exists and is valid.
-        relock: Resolve anew instead of using the shipped closures.
+    `again`: also if the evidence exists and is valid; `relock`: resolve anew instead of using the shipped closures.
     """
     closures, refused = _closures(row, ports, relock=relock)
     digests = {closure.digest for closure in closures}

@@ -19,7 +19,7 @@ from envbuilder.diagnostics.probe.decoding import read_answer
 from envbuilder.diagnostics.probe.requests import ProbeRequest, launch, request_for
 from envbuilder.image.embedded_lock import ImageEngine, lock_inside, no_hook
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.lock_environments import environment_of
+from envbuilder.lock.staleness import environment_of
 from envbuilder.oci.runtime.command import RunResult
 
 

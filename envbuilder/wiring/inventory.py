@@ -15,7 +15,7 @@ from envbuilder.image.base.available_pythons import is_of_system, needed_glibc, 
 from envbuilder.image.base.tree_descriptions import TreeDescription, current
 from envbuilder.image.docker.endpoint import image_names
 from envbuilder.lock.ingredient_sources import NO_SOURCES, Sources
-from envbuilder.lock.publisher_places import is_address, place_of
+from envbuilder.lock.publishers import is_address, place_of
 from envbuilder.oci.store import Store
 from envbuilder.wiring.mirrors import mirrors, places_of_publishers, registry_mirror
 from envbuilder.wiring.settings import NOWHERE, Settings
@@ -27,10 +27,7 @@ _UV_MIRROR = "UV_PYTHON_INSTALL_MIRROR"
 def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = None) -> Inventory:
     """Return the ingredients that a build could use now.
 
-    Args:
-        settings: Cache and settings of this host.
-        catalog: The bases.
-        sources: Sources that the command line or the spec names; None means none.
+    `sources` are those that the command line or the spec names.
     """
     named = sources or NO_SOURCES
     images = image_names(settings.environ, timeout=_ENGINE_SECONDS)

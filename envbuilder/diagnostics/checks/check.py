@@ -78,11 +78,6 @@ class Check:
     applies: Callable[[Expectation], bool] = always
     beside: Callable[[Facts], str] = nowhere
 
-    @property
-    def lowest(self) -> Tier:
-        """The first tier that includes it."""
-        return min(self.tiers, key=list(Tier).index)
-
 
 def on_cuda(examine: ExamineCuda) -> Examine:
     """Return a check of the CUDA side as a check of the whole; not proven for a CPU environment."""

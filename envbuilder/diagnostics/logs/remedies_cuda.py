@@ -65,15 +65,11 @@ def _other_runtime(
 
 def _too_new(facts: LogFacts) -> tuple[Release | None, Release | None]:
     """Return the CUDA release in the log that the driver is too old for, and the driver that it needs."""
-    named = [_cuda_wanted(facts), facts.extracted.cuda, *facts.evidence.releases("cudart")]
+    wanted = next(iter(facts.evidence.releases("cuda_wanted")), facts.cuda)
+    named = [wanted, facts.extracted.cuda, *facts.evidence.releases("cudart")]
     pairs = [(cuda, floor) for cuda in named if cuda and (floor := facts.floor_of(cuda))]
     lacking = [pair for pair in pairs if facts.is_driver_too_old(pair[1])]
     return next(iter([*lacking, *pairs]), (None, None))
-
-
-def _cuda_wanted(facts: LogFacts) -> Release | None:
-    wanted = facts.evidence.releases("cuda_wanted")
-    return wanted[0] if wanted else facts.cuda or facts.extracted.cuda
 
 
 def architecture(facts: LogFacts, plain: Explanation) -> Explanation:

@@ -21,8 +21,8 @@ from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.installed_pythons import PythonProgram
 from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebTree, TreeStore
+from envbuilder.lock.base_choice import Refused
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
 
 

@@ -94,15 +94,7 @@ class TreeStore:
         return tree
 
     def put(self, tree: DebTree, *, current: bool = True) -> DebTree:
-        """Add a tree to the store; its tar is moved, not copied.
-
-        Args:
-            tree: The tree.
-            current: Make it the current one of its base.
-
-        Returns:
-            The tree with its new path.
-        """
+        """Add a tree, by default as the current one of its base; its tar is moved. Return it with its new path."""
         place = self._place(tree.id)
         place.mkdir(parents=True, exist_ok=True)
         kept = replace(tree, path=tar_of(place, tree.digest))

@@ -18,8 +18,8 @@ from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import SourceUnreachable, ToolFailed, UsageError, VerificationFailed
 from envbuilder.image.assemble import Assembled, Assembly, assemble
-from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.tree_store import DebTree
+from envbuilder.image.base_contents import TreeContent
 from envbuilder.image.builds import BuildEvent, StepFinished
 from envbuilder.image.layers.inputs import Base
 from envbuilder.image.layers.ports import AssemblyContext

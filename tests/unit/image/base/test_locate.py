@@ -18,8 +18,8 @@ from envbuilder.image.base.installed_pythons import PythonProgram
 from envbuilder.image.base.locate import DebBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebTree, TreeStore
+from envbuilder.lock.base_choice import Refused
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import file_of
