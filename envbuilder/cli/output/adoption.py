@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from envbuilder.catalog.advise.advice import Advice, Topic, Weight
 from envbuilder.cli.output.printing import folded, heading
 from envbuilder.core.names import requirement_name
 from envbuilder.core.versions import Release
-from envbuilder.lock.adopt import Adoption, GivenUp
+from envbuilder.lock.adopt import DROPPED, Adoption, GivenUp
 from envbuilder.lock.adopted_packages import PackageChange
 from envbuilder.lock.project.clues import Clue, ClueKind, SourceLine, UnusedLine
 
@@ -81,13 +82,30 @@ def _environment_lines(adoption: Adoption) -> Iterator[str]:
     choice = adoption.choice
     for each in choice.given_up:
         yield f"  changed: {_given_up(each)}"
+        if each.clue.kind is ClueKind.PYTHON and each.clue.value.startswith("==2."):
+            yield "  warning: no environment has Python 2; convert the code first, for example with 2to3"
     if choice.advice:
+        yield from (f"  warning: {text}" for text in _machine_costs(choice.advice))
         yield from _missing_lines(adoption, Release(".".join(map(str, choice.advice.tensorflow.release[:2]))))
     for nearest in choice.nearest[:3] if not choice.advice else ():
         changes = "; ".join(change.text for change in nearest.changes) or "another Python"
         yield f"  {nearest.environment}: {changes}"
     if choice.nearest and not choice.advice:
-        yield f"  to try one: `envbuilder init {choice.nearest[0].environment}`, and add the packages above to the spec"
+        yield f"  to try one: {_trial(choice.nearest[0])}"
+
+
+def _machine_costs(advice: Advice) -> tuple[str, ...]:
+    """Return what the environment does not offer the machines that the user named."""
+    about = {Topic.GPU, Topic.DRIVER, Topic.KIND}
+    costs = (each.text for each in advice.reasons if each.weight is Weight.COST and each.topic in about)
+    return tuple(dict.fromkeys(costs))
+
+
+def _trial(nearest: Advice) -> str:
+    """Return the command that uses the nearest environment all the same."""
+    if {change.topic for change in nearest.changes} <= {Topic.TENSORFLOW, *DROPPED}:
+        return f"this command with `--tensorflow {'.'.join(map(str, nearest.tensorflow.release[:2]))}`"
+    return f"`envbuilder init {nearest.environment}`, and add the packages above to the spec"
 
 
 def _given_up(each: GivenUp) -> str:
@@ -117,7 +135,7 @@ def _unused_lines(unused: tuple[UnusedLine, ...]) -> Iterator[str]:
             f"{', '.join(names)}{': each' if len(names) > 1 else ''} {reason}".strip()
             for reason, names in found.items()
         )
-        yield f"  {line} {line.text}: {told}"
+        yield f"  {f'{line} {line.text}'.rstrip()}: {told}"
 
 
 def _change_line(change: PackageChange) -> str:

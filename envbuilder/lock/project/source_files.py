@@ -13,23 +13,40 @@ from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, S
 from envbuilder.lock.project.dockerfiles import commands, pip_arguments
 
 _PYTHON_2 = re.compile(r"^\s*(?:print\s+(?![=(])\S|except\s+[\w.]+\s*,\s*\w+\s*:|exec\s+['\"]|raise\s+\w+\s*,)")
-_MAGIC = re.compile(r"^(\s*)[%!?].*|^(\s*)\w.*\?\s*$")
-"""Lines of IPython that are not Python."""
+_MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w., ]+=\s*[%!].*|[\w.*]+\?{1,2}\s*)$")
+"""Lines of IPython that are not Python: `%matplotlib inline`, `!ls`, `files = !ls`, `name?`."""
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.\[\],-]*([=<>!~]=?=?[\w.*]+(,[=<>!~]=?[\w.*]+)*)?")
+CUDA_SUFFIXES = (".cu", ".cu.cc")
 _GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
 _TENSORFLOW = "tensorflow"
 
 
 def source_readings(text: str, name: str) -> Iterator[Reading]:
     """Yield what a Python file says; names below `try` with an alternative are left out."""
+    tree = _parsed(text)
+    if tree:
+        yield from _names(tree, text.splitlines(), name)
+    else:
+        yield _unparsed(text, name)
+
+
+def _parsed(text: str) -> ast.Module | None:
+    """Return the syntax tree of a source; None if it is not Python 3."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
-        yield _unparsed(text, name)
-        return
-    yield from _names(tree, text.splitlines(), name)
+        return None
+
+
+def cuda_readings(files: Mapping[str, str], name: str) -> Iterator[UnusedLine]:
+    """Yield that a project has CUDA code, such as custom operations: once, for the first of its files."""
+    others = sorted(each for each in files if each.endswith(CUDA_SUFFIXES))
+    if name == others[0]:
+        count = f"and {len(others) - 1} other files are" if len(others) > 1 else "is"
+        reason = f"{count} CUDA code, which must be compiled by nvcc; no image has nvcc"
+        yield UnusedLine(line=SourceLine(file=name, number=0), reason=reason)
 
 
 def _unparsed(text: str, name: str) -> Reading:
@@ -49,10 +66,18 @@ def notebook_readings(text: str, name: str) -> Iterator[Reading]:
     except (ValueError, LookupError, TypeError, AttributeError):
         yield UnusedLine(line=SourceLine(file=name, number=0), reason="is not a notebook")
         return
-    lines = [line for cell in code if not cell.lstrip().startswith("%%") for line in cell.splitlines()]
-    for number, line in enumerate(lines, 1):
+    parts = [cell for cell in code if not cell.lstrip().startswith("%%")]
+    for number, line in enumerate((line for part in parts for line in part.splitlines()), 1):
         yield from installed(line.lstrip().lstrip("!%"), SourceLine(file=name, number=number, text=line))
-    yield from source_readings("\n".join(_MAGIC.sub(r"\1pass", line) for line in lines), name)
+    yield from source_readings("\n".join(map(_python_of, parts)), name)
+
+
+def _python_of(cell: str) -> str:
+    """Return a cell as Python, with the same number of lines; lines that only IPython understands are replaced.
+
+    A cell that is valid Python stays as it is: in it, a line that begins with `%` continues an expression.
+    """
+    return cell if _parsed(cell) else "\n".join(_MAGIC.sub(r"\1pass", line) for line in cell.splitlines())
 
 
 def installed(text: str, line: SourceLine) -> Iterator[Clue]:
