@@ -114,7 +114,10 @@ def _given_up(each: GivenUp) -> str:
 
 def _missing_lines(adoption: Adoption, release: Release) -> Iterator[str]:
     """Yield the names of TensorFlow that the code uses and the release lacks."""
-    missing = adoption.found.missing.get(release, ())
+    uses = adoption.found.missing.get(release, ())
+    names = {clue.value for clue in uses}
+    # A module that is missing says it for all that the code uses of it.
+    missing = [clue for clue in uses if not any(name in names for name in _parents(clue.value))]
     for clue in missing[:_MOST_NAMES]:
         yield f"  warning: TensorFlow {release} has no {clue.value}, which {clue.line} uses"
     if len(missing) > _MOST_NAMES:
@@ -122,6 +125,13 @@ def _missing_lines(adoption: Adoption, release: Release) -> Iterator[str]:
     having = adoption.found.releases
     if missing and having:
         yield f"  TensorFlow {having[0]} to {having[-1]} have all names that the code uses"
+
+
+def _parents(name: str) -> Iterator[str]:
+    """Yield the modules of a name: `tf.a` and `tf` for `tf.a.b`."""
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
 
 
 def _unused_lines(unused: tuple[UnusedLine, ...]) -> Iterator[str]:

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedLine, requirement_clues
 from envbuilder.lock.project.dockerfiles import commands, pip_arguments
@@ -66,18 +66,40 @@ def notebook_readings(text: str, name: str) -> Iterator[Reading]:
     except (ValueError, LookupError, TypeError, AttributeError):
         yield UnusedLine(line=SourceLine(file=name, number=0), reason="is not a notebook")
         return
-    parts = [cell for cell in code if not cell.lstrip().startswith("%%")]
-    for number, line in enumerate((line for part in parts for line in part.splitlines()), 1):
-        yield from installed(line.lstrip().lstrip("!%"), SourceLine(file=name, number=number, text=line))
-    yield from source_readings("\n".join(map(_python_of, parts)), name)
+    yield from _cells([cell for cell in code if not cell.lstrip().startswith("%%")], name)
 
 
-def _python_of(cell: str) -> str:
-    """Return a cell as Python, with the same number of lines; lines that only IPython understands are replaced.
+def _cells(cells: Sequence[str], name: str) -> Iterator[Reading]:
+    """Yield what the cells of a notebook say; their lines are numbered throughout."""
+    parts: list[str] = []
+    number = 1
+    for cell in cells:
+        lines = cell.splitlines()
+        for at, line in enumerate(lines, number):
+            yield from installed(line.lstrip().lstrip("!%"), SourceLine(file=name, number=at, text=line))
+        python = lines if any(map(_PYTHON_2.match, lines)) else _python_of(lines)
+        if python is None:
+            place = SourceLine(file=name, number=number, text=lines[0])
+            yield UnusedLine(line=place, reason="begins a cell that is not Python 3")
+        parts += python or [""] * len(lines)
+        number += len(lines)
+    yield from source_readings("\n".join(parts), name)
+
+
+def _python_of(cell: Sequence[str]) -> list[str] | None:
+    """Return the lines of a cell as Python; lines of IPython are replaced. None if that is not enough.
 
     A cell that is valid Python stays as it is: in it, a line that begins with `%` continues an expression.
     """
-    return cell if _parsed(cell) else "\n".join(_MAGIC.sub(r"\1pass", line) for line in cell.splitlines())
+    if _parsed("\n".join(cell)):
+        return list(cell)
+    replaced: list[str] = []
+    is_continued = False
+    for line in cell:
+        plain = "" if is_continued else _MAGIC.sub(r"\1pass", line)
+        is_continued = plain != line and line.endswith("\\")
+        replaced.append(plain)
+    return replaced if _parsed("\n".join(replaced)) else None
 
 
 def installed(text: str, line: SourceLine) -> Iterator[Clue]:

@@ -213,6 +213,25 @@ def test_a_cell_that_is_python_keeps_its_comments_that_ask_and_its_lines_that_be
     assert not found.unused
 
 
+def test_a_cell_that_is_not_python_is_named_and_does_not_hide_the_others() -> None:
+    cells = [
+        ["import cv2\n", "!tool show --dir {path} \\\n", "   --all\n"],
+        ["ls ./data\n"],
+        ["import gym"],
+    ]
+    document = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
+    found = read_project({"a.ipynb": json.dumps(document)})
+    assert [(clue.value, clue.line.number) for clue in found.clues] == [("cv2", 1), ("gym", 5)]
+    [unused] = found.unused
+    assert (str(unused.line), unused.line.text) == ("a.ipynb:4", "ls ./data")
+    assert unused.reason == "begins a cell that is not Python 3"
+
+
+def test_a_notebook_for_python_2_says_so() -> None:
+    document = {"cells": [{"cell_type": "code", "source": ["import gym\n", "print 'x'\n"]}]}
+    assert ("python", "==2.7.*", 2) in said("a.ipynb", json.dumps(document))
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
