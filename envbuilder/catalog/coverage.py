@@ -28,7 +28,6 @@ class PartCoverage:
     """Coverage of a GPU by one part.
 
     Attributes:
-        part: The part that has the code.
         family: Kernel family of TensorFlow, such as `mlir`; empty for the other parts.
         coverage: The coverage; None if it is not proven.
         text: Why, in words that hold for every GPU with the same reason.
@@ -45,7 +44,6 @@ class GpuSupport:
     """Support for the GPUs of one compute capability.
 
     Attributes:
-        architecture: The GPUs.
         reasons: One for each kernel family, one for the CUDA libraries, one for cuDNN.
         ptx_driver: Oldest driver that compiles the PTX; None if none is compiled, or if it is unknown.
         driver: Oldest driver that starts the libraries, supports the GPU and compiles the PTX; None if it is unknown,
@@ -97,9 +95,8 @@ def support(facts: CudaFacts, row: Environment, choice: BaseChoice) -> tuple[Gpu
     Raises:
         KeyError: No driver is known for the CUDA release; a loaded catalog has no such release.
     """
-    if row.cuda is None:
-        return ()
-    return tuple(_on(facts, row.cuda, choice, architecture) for architecture in facts.architectures)
+    found = (support_of(facts, row, choice, architecture.capability) for architecture in facts.architectures)
+    return tuple(each for each in found if each is not None)
 
 
 def support_of(facts: CudaFacts, row: Environment, choice: BaseChoice, capability: Release) -> GpuSupport | None:
@@ -136,11 +133,6 @@ def support_by(facts: CudaFacts, need: CudaNeed, libraries: tuple[Release, Relea
     doubt = PartCoverage(part=Part.CUDA, coverage=None, text="not proven: the catalog has no data for this GPU")
     unknown = Architecture(capability=capability, generation="", gpus=(), since=Release("0"), last=None)
     return GpuSupport(architecture=unknown, reasons=(*kernels, doubt), ptx_driver=None, driver=None)
-
-
-def _on(facts: CudaFacts, need: CudaNeed, choice: BaseChoice, architecture: Architecture) -> GpuSupport:
-    cuda, cudnn = choice.cuda or need.compiled, choice.cudnn or need.cudnn.compiled
-    return _support(facts, architecture, need.code.families, (cuda, cudnn), facts.driver_floor(cuda))
 
 
 def _support(

@@ -22,6 +22,10 @@ class Source:
 
     text: str
 
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text
+
 
 SourceList: TypeAlias = Annotated[
     tuple[Annotated[Source, Parsed(lambda text: Source(text=text), write=lambda source: source.text)], ...], NotEmpty()
@@ -34,8 +38,6 @@ class Breakage:
     """Versions of a package with which `import tensorflow` fails.
 
     Attributes:
-        tensorflow: Releases of TensorFlow.
-        requirement: The package with its versions.
         reason: Why the import fails.
     """
 
@@ -61,9 +63,7 @@ class Advisory:
     Attributes:
         id: Stable kebab-case name.
         title: What goes wrong, in one sentence.
-        reason: Why.
         remedy: What envbuilder does about it.
-        sources: Where this is documented or measured.
         breaks: Packages with which the import is known to fail.
     """
 

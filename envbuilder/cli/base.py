@@ -5,18 +5,19 @@ from __future__ import annotations
 import click
 
 from envbuilder.catalog.environments import BaseSystem, Catalog
-from envbuilder.cli.context import command_settings
+from envbuilder.cli.documents import maintenance as documents
 from envbuilder.cli.groups import Group
 from envbuilder.cli.options import mirror_options
-from envbuilder.cli.output.printing import json_option, notice, print_json, table
+from envbuilder.cli.output.printing import json_option, print_json, table
+from envbuilder.cli.session import command_session
 from envbuilder.core.digests import shortened
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.build_inputs import engine_bases
-from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import debian_trees
 
@@ -37,10 +38,8 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
     SUITE is, for example, bookworm or bionic, or the id of a base. The base is loaded into the container engine;
     without an engine, it is kept in the cache directory. The same packages give the same bytes on every machine.
     """
-    here = command_settings()
-    catalog = known_catalog(here, progress=notice)
-    system = _system(catalog, suite)
-    session = Session(here, catalog, notice)
+    session = command_session()
+    system = _system(session.catalog, suite)
     tree = debian_trees(session, mirrors).unpack(system)
     reference = base_reference(system.kind, system.id, "", tree.digest)
     loaded = _load(session, tree.id, tree.digest, reference)
@@ -48,19 +47,11 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
     if registry:
         pushed = _push(session, reference, registry)
     if as_json:
-        print_json(
-            {
-                "schema": 1,
-                "id": tree.id,
-                "digest": tree.digest,
-                "size": tree.size,
-                "packages": [{"name": pin.name, "version": pin.version} for pin in tree.packages],
-                "image": str(reference) if loaded else None,
-                "pushed": pushed or None,
-            }
-        )
+        image = reference if loaded else None
+        print_json(document_of(documents.BaseBootstrap, tree, image=image, pushed=pushed))
         return
-    click.echo(f"{tree.id}: {len(tree.packages)} packages, {size(tree.size)}, {tree.digest}")
+    click.echo(f"{tree.id}: {len(tree.packages)} packages, {size(tree.size)}")
+    click.echo(f"  {tree.digest}")
     click.echo(
         f"in the engine as {reference}" if loaded else "no container engine is available; kept in the cache directory"
     )
@@ -73,36 +64,20 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
 def listing(*, as_json: bool) -> None:
     """List the bases of the catalog.
 
-    HERE is the digest of a base of packages that is in the cache directory.
+    HERE is the digest of a base of packages that is in the cache directory. FROM, an image or the suite of a
+    distribution, is left out on a narrow terminal.
     """
-    here = command_settings()
-    catalog = known_catalog(here, progress=notice)
-    trees = Session(here, catalog, notice).trees
+    session = command_session()
     rows = []
-    for system in catalog.bases:
-        tree = trees.current(system.id) if system.kind.is_tree else None
+    for system in session.catalog.bases:
+        tree = session.trees.current(system.id) if system.kind.is_tree else None
         rows.append((system, tree.digest if tree else ""))
     if as_json:
-        print_json(
-            {
-                "schema": 1,
-                "bases": [
-                    {
-                        "id": system.id,
-                        "kind": system.kind.value,
-                        "image": system.image or None,
-                        "suite": system.suite or None,
-                        "python": str(system.python),
-                        "glibc": str(system.glibc),
-                        "tree": digest or None,
-                    }
-                    for system, digest in rows
-                ],
-            }
-        )
+        bases = [document_of(documents.ListedBase, system, tree=digest) for system, digest in rows]
+        print_json({"schema": 1, "bases": bases})
         return
     header = ("BASE", "PYTHON", "GLIBC", "CUDA", "HERE", "FROM")
-    click.echo(table(header, [_line(system, digest) for system, digest in rows]))
+    click.echo(table(header, [_line(system, digest) for system, digest in rows], optional=len(header) - 1))
 
 
 def _line(system: BaseSystem, digest: str) -> tuple[str, ...]:

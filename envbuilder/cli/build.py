@@ -16,7 +16,7 @@ from envbuilder.cli.output.built_images import built_document, print_built
 from envbuilder.cli.output.fan_out import BuildOutput
 from envbuilder.cli.output.preflight import warn_before_build
 from envbuilder.cli.output.printing import json_option, notice, print_json
-from envbuilder.cli.output.signatures import print_signed, signed_documents
+from envbuilder.cli.output.signatures import print_signed
 from envbuilder.cli.output.watching import watched
 from envbuilder.cli.sign import opened_key, sign_option
 from envbuilder.core.errors import EnvbuilderError, UsageError
@@ -66,19 +66,18 @@ def command(  # noqa: PLR0913  one parameter for each group of options
         items = build_items(here, target_names(catalog, targets), selection, options, elsewhere.on)
         run_elsewhere(here, elsewhere.on, items, BuildOutput(), as_json=as_json, again=elsewhere.again)
         return
-    with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):
-        session = Session(here, catalog, notice, listener=listener)
+    with watched(Session(here, catalog, notice), targets[0] if len(targets) == 1 else "lock") as (session, log):
         chosen = chosen_engine(session, engine, selection.features | options.features)
         requests = image_requests(session, targets, selection, sources, offline=options.offline)
         warn_before_build(here, catalog, [request.lock for request in requests])
         try:
-            images = ENGINES[chosen].make(session).build(requests, options, listener)
+            images = ENGINES[chosen].make(session).build(requests, options, session.listener)
         except EnvbuilderError as error:
             error.hint = "; ".join(filter(None, (error.hint, f"full log: {log}")))
             raise
         signed = sign_pushed(session, images, key) if key else ()
     if as_json:
-        print_json(built_document(chosen, images, log) | {"signatures": signed_documents(signed)})
+        print_json(built_document(chosen, images, log, signed))
     else:
         print_built(images)
         print_signed(signed)

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.context import command_settings
+from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.output.watching import watched
+from envbuilder.cli.session import command_session
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.image.attestation.signatures import sign
 from envbuilder.image.bundle import bundle
@@ -17,8 +19,6 @@ from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lockfile import digest
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.locks import obtain_lock
-from envbuilder.wiring.session import Session
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("bundle")
@@ -39,26 +39,16 @@ def command(target: str | None, output: Path, key: Path | None, sources: Sources
     `envbuilder build --bundle FILE --offline` builds the same image from it without network access. The hashes in a
     bundle detect damage; only a signature (--sign) proves who created it.
     """
-    here = command_settings()
-    with watched(here, target or "lock") as (listener, _log):
-        session = Session(here, catalog_of_targets(here, (target,), notice), notice, listener=listener)
+    with watched(command_session(target), target or "lock") as (session, _log):
         lock, merged = obtain_lock(session, target, sources)
         add_archives(session, merged)
         add_mirrored(session, lock, merged)
         with session.store.used():
             written = bundle(lock, output, session.store, gatherer(session, merged).gather(lock))
-        signature = sign(output, key, environ=here.environ) if key else None
+        signature = sign(output, key, environ=session.settings.environ) if key else None
     if as_json:
-        print_json(
-            {
-                "schema": 1,
-                "bundle": str(output),
-                "lock": digest(lock),
-                "bytes": written.size,
-                "sha256": written.sha256,
-                "signature": str(signature) if signature else None,
-            }
-        )
+        found = {"bundle": output, "lock": digest(lock), "bytes": written.size, "signature": signature}
+        print_json(document_of(documents.BundleDocument, written, **found))
     else:
         click.echo(f"wrote {output}: {size(written.size)}, all files that {lock.environment} needs")
         if signature:

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from envbuilder.catalog.node_requirements import describe, document
+from envbuilder.catalog.node_requirements import description_lines, document
 from envbuilder.cli.completion import environments
-from envbuilder.cli.context import command_settings
 from envbuilder.cli.groups import Group
 from envbuilder.cli.options import F, grouped
-from envbuilder.cli.output.printing import folded, json_option, notice, print_json
+from envbuilder.cli.output.printing import folded, json_option, print_json
+from envbuilder.cli.session import command_session
 from envbuilder.cluster.apptainer_scripts import apptainer_scripts
 from envbuilder.cluster.jobs import ClusterJob, RegistryImage, write_job_files
 from envbuilder.cluster.kubernetes.admission_policy import admission_policy
@@ -25,9 +25,6 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.files import read_text
 from envbuilder.image.dockerfile.build_context import TextFile
 from envbuilder.wiring.cluster_jobs import JobChoices, cluster_job
-from envbuilder.wiring.session import Session
-from envbuilder.wiring.settings import Settings
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _MOST_GPUS = 64
 _MOST_WORKERS = 4096
@@ -141,9 +138,9 @@ def slurm_command(  # noqa: PLR0913  one parameter for each option
     job.sbatch checks the nodes and trains, validate.sbatch checks only, array.sbatch starts one job for each of several
     directories.
     """
-    here, job = _job(target, image, choices)
+    templates, job = _job(target, image, choices)
     constraint = slurm_constraint(job.requirements, read_features(read_text(features))) if features else ""
-    found = batch_scripts(job, Runtime(runtime), constraint, here.templates)
+    found = batch_scripts(job, Runtime(runtime), constraint, templates)
     _write(job, found, output, force=force, as_json=as_json, next_step=f"sbatch {output}/job.sbatch PROGRAM.py")
 
 
@@ -170,9 +167,9 @@ def kubernetes_command(  # noqa: PLR0913  one parameter for each option
     Node affinity admits exactly the nodes that can run the image, by the labels of GPU feature discovery and node
     feature discovery.
     """
-    here, job = _job(target, image, choices)
+    templates, job = _job(target, image, choices)
     _registry_image(job)
-    found = manifests(job, settings, here.templates)
+    found = manifests(job, settings, templates)
     checks = f"kubectl apply -f {output}/node-check.yaml -f {output}/validate.yaml"
     _write(job, found, output, force=force, as_json=as_json, next_step=checks)
 
@@ -188,10 +185,10 @@ def apptainer_command(  # noqa: PLR0913  one parameter for each option
     target: str, output: Path, image: str, choices: JobChoices, *, force: bool, as_json: bool
 ) -> None:
     """Write scripts for Apptainer on machines without a scheduler."""
-    here, job = _job(target, image, choices)
+    templates, job = _job(target, image, choices)
     if job.workers > 1:
         raise UsageError("--workers needs a scheduler", hint="`envbuilder cluster slurm`")
-    found = apptainer_scripts(job, here.templates)
+    found = apptainer_scripts(job, templates)
     _write(job, found, output, force=force, as_json=as_json, next_step=f"{output}/run.sh PROGRAM.py")
 
 
@@ -220,15 +217,14 @@ def admission_command(  # noqa: PLR0913  one parameter for each option
     It refuses pods and jobs that use the image without the node affinity of its lock, by a tag instead of a digest,
     or on a node that the scheduler did not choose.
     """
-    here, job = _job(target, image, choices)
-    found = (admission_policy(job, _registry_image(job), labels, here.templates),)
+    templates, job = _job(target, image, choices)
+    found = (admission_policy(job, _registry_image(job), labels, templates),)
     _write(job, found, output, force=force, as_json=as_json, next_step=f"kubectl apply -f {output}/admission.yaml")
 
 
-def _job(target: str, image: str, choices: JobChoices) -> tuple[Settings, ClusterJob]:
-    here = command_settings()
-    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
-    return here, cluster_job(session, target, image, choices)
+def _job(target: str, image: str, choices: JobChoices) -> tuple[Path, ClusterJob]:
+    session = command_session(target)
+    return session.settings.templates, cluster_job(session, target, image, choices)
 
 
 def _registry_image(job: ClusterJob) -> RegistryImage:
@@ -252,6 +248,7 @@ def _write(  # noqa: PLR0913  what is written, and how it is told
         }
         print_json(shown)
         return
-    click.echo(f"wrote {folder}: {', '.join(path.name for path in paths)}")
-    click.echo(folded(describe(job.requirements)))
+    click.echo(folded(f"wrote {folder}: {', '.join(path.name for path in paths)}"))
+    for line in description_lines(job.requirements):
+        click.echo(folded(line))
     click.echo(f"next: `{next_step}`")

@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.completion import environments
-from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output.printing import notice
+from envbuilder.cli.session import command_session
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import write_text
 from envbuilder.core.references import ImageRef, repository_of
@@ -17,8 +16,6 @@ from envbuilder.image.export.formats import ExportFormat, exported
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.image_names import checked_reference
 from envbuilder.wiring.locks import known_lock
-from envbuilder.wiring.session import Session
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("export")
@@ -60,8 +57,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     compose        compose.yaml for Docker Compose
     devcontainer   devcontainer.json for editors
     """  # noqa: D301  click wants the control character itself: it keeps the lines apart
-    here = command_settings()
-    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
+    session = command_session(target)
     lock, _ = known_lock(session, target, sources)
     reference = checked_reference(image) if image else f"{repository_of(lock.name or lock.environment)}:latest"
     profiles = session.catalog.profiles

@@ -15,6 +15,7 @@ from envbuilder.cli.container_options import ContainerOptions, run_container
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.watching import watched
+from envbuilder.cli.session import command_session
 from envbuilder.core.errors import UnknownEnvironment, UsageError
 from envbuilder.image.builder import Engine, ImageRequest
 from envbuilder.image.running.node_runtimes import NodeRuntime
@@ -23,8 +24,6 @@ from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.profiles import built, request_with
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.settings import Settings
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _LOGS = "/logs"
 _TOKEN_BYTES = 24
@@ -35,7 +34,6 @@ class ServerOptions:
     """The server to start instead of a command.
 
     Attributes:
-        jupyter: Start JupyterLab.
         logs: Directory that TensorBoard shows; None not to start it.
     """
 
@@ -77,8 +75,6 @@ class ServerRun:
         words: Command on the command line, which there must not be.
         engine: Engine that builds and runs the image.
         runtime: Runtime on the command line, which there must not be.
-        server: The server.
-        options: Its container.
     """
 
     target: str | None
@@ -89,15 +85,14 @@ class ServerRun:
     options: ContainerOptions
 
 
-def serve(here: Settings, line: ServerRun) -> int:
+def serve(line: ServerRun) -> int:
     """Start a server, print its link as soon as it answers, and return its exit status.
 
     Raises:
         UsageError: The command line has something that a server does not support.
     """
     _check(line)
-    with watched(here, line.target or "lock") as (listener, _):
-        session = Session(here, catalog_of_targets(here, (line.target,), notice), notice, listener=listener)
+    with watched(command_session(line.target), line.target or "lock") as (session, _):
         engine = chosen_engine(session, line.engine, ())
         server = _server(line.server, own_network=ENGINES[engine].own_network)
         reference = built(session, _request(session, line.target, server.profile), engine)

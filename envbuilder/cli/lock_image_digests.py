@@ -11,8 +11,8 @@ from envbuilder.image.layers.cached_bases import with_libraries
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, assembly_context
 from envbuilder.wiring.layer_caches import layer_cache
@@ -26,11 +26,7 @@ _LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError, L
 def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | None) -> Lock:
     """Return a lock with the digests of its image; without them, and with a notice, if they cannot be computed.
 
-    Args:
-        session: Settings, catalog and stores.
-        lock: The pins.
-        sources: Sources of the files.
-        before: The lock that this one replaces: layers in it need not be made.
+    Layers of `before`, the lock that this one replaces, need not be made.
 
     Raises:
         VerificationFailed: A file does not match its hash, or the image would lack a library.
@@ -45,8 +41,8 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
         for layer in (before.image.layers if before and before.image else ())
     }
     add_archives(session, sources)
-    with watched(session.settings, "lock-image") as (listener, _):
-        context = replace(assembly_context(session, sources), cache=layer_cache(session, sources))
+    with watched(session, "lock-image") as (watching, _):
+        context = replace(assembly_context(watching, sources), cache=layer_cache(watching, sources))
         known = with_libraries(known, context)
         # Only for this lock: statements of a lock about a layer are not trusted for other images.
         records = context.records
@@ -56,7 +52,7 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
             refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
             with session.store.used():
                 [assembled] = assemble(
-                    [lock], layer_format, replace(context, records=remembered), listener, digests_only=True
+                    [lock], layer_format, replace(context, records=remembered), watching.listener, digests_only=True
                 ).images
         except _LEFT_OUT as error:
             reason = error.message.splitlines()[0].rstrip(":")

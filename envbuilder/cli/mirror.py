@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import click
 
-from envbuilder.cli.context import command_settings
+from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import REPOSITORY, source_options
 from envbuilder.cli.output.missing_files import missing_documents, print_missing, refuse_missing
-from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.output.watching import watched
+from envbuilder.cli.session import command_session
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.mirroring import Mirrored, mirror_inputs
-from envbuilder.wiring.session import Session
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("mirror")
@@ -31,11 +32,8 @@ def command(targets: Sequence[str], repository: str, sources: Sources, *, as_jso
     the repository with --mirror, `sources.mirror` or ENVBUILDER_MIRROR. Files that it already has are not sent again.
     In the repository of the image of the lock, the files are attached to the image.
     """
-    here = command_settings()
-    with watched(here, "mirror") as (listener, _log):
-        session = Session(here, catalog_of_targets(here, targets, notice), notice, listener=listener)
-        with session.store.used():
-            outcomes = mirror_inputs(session, targets, sources, repository)
+    with watched(command_session(*targets), "mirror") as (session, _log), session.store.used():
+        outcomes = mirror_inputs(session, targets, sources, repository)
     if as_json:
         print_json({"schema": 1, "repository": repository, "locks": [_document(each) for each in outcomes]})
     else:
@@ -48,20 +46,18 @@ def command(targets: Sequence[str], repository: str, sources: Sources, *, as_jso
         click.echo(f"next: `envbuilder build --mirror {repository}`, or `sources: mirror:` in the spec")
 
 
-def _document(outcome: Mirrored) -> dict[str, object]:
+def _document(outcome: Mirrored) -> dict[str, Any]:
     push = outcome.push
-    return {
-        "lock": outcome.lock,
-        "environment": outcome.environment,
-        "reference": push.reference if push else None,
-        "digest": push.digest if push else None,
-        "files": push.pushed_layers + push.present_layers if push else None,
-        "sent_files": push.pushed_layers if push else None,
-        "sent_bytes": push.pushed_bytes if push else None,
-        "image": outcome.image or None,
-        "base": outcome.base or None,
-        "missing": missing_documents(outcome.missing),
-    }
+    return document_of(
+        documents.MirroredLock,
+        outcome,
+        reference=push and push.reference,
+        digest=push and push.digest,
+        files=push and push.pushed_layers + push.present_layers,
+        sent_files=push and push.pushed_layers,
+        sent_bytes=push and push.pushed_bytes,
+        missing=missing_documents(outcome.missing),
+    )
 
 
 def _print(outcome: Mirrored) -> None:

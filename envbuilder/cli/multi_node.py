@@ -7,17 +7,15 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.completion import environments
-from envbuilder.cli.context import command_settings
 from envbuilder.cli.groups import Group
 from envbuilder.cli.options import grouped
-from envbuilder.cli.output.printing import folded, notice
+from envbuilder.cli.output.printing import folded
 from envbuilder.cli.output.reports import ReportOutput, finish, report_options
+from envbuilder.cli.session import command_session
 from envbuilder.core.files import read_text, replacing
 from envbuilder.diagnostics.multi_node.local_run import WorkerLimits
-from envbuilder.diagnostics.multi_node.script import worker_source
-from envbuilder.wiring.catalogs import known_catalog
+from envbuilder.diagnostics.probe.script import worker_source
 from envbuilder.wiring.multi_node import LocalRequest, collected_report, local_report
-from envbuilder.wiring.session import Session
 
 _MOST_WORKERS = 8
 _require_option = click.option("--require", is_flag=True, help="Fail if a check is not proven.")
@@ -79,9 +77,7 @@ def run_command(request: LocalRequest, output: ReportOutput) -> None:
     MultiWorkerMirroredStrategy on the CPU; the result is compared with that of one worker. Exit status 1 if a check
     fails.
     """
-    here = command_settings()
-    session = Session(here, known_catalog(here, progress=notice), notice)
-    finish((local_report(session, request),), output)
+    finish((local_report(command_session(), request),), output)
 
 
 @command.command("worker")

@@ -9,14 +9,16 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.context import command_settings
+from envbuilder.cli.documents import maintenance as documents
 from envbuilder.cli.groups import Group
-from envbuilder.cli.output.printing import json_option, notice, print_json, table
+from envbuilder.cli.output.printing import json_option, print_json, table
+from envbuilder.cli.session import command_session
 from envbuilder.core.errors import ToolMissing, UsageError
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.core.versions import Release
+from envbuilder.image.base.available_pythons import archives_in
 from envbuilder.image.base.installed_pythons import installed_pythons
-from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.ingredients import pack_python
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import host_programs
@@ -42,8 +44,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
 
     The argument is a version such as 3.8, or a path such as ~/.pyenv/versions/3.8.18/bin/python.
     """
-    here = command_settings()
-    session = Session(here, known_catalog(here, progress=notice), notice)
+    session = command_session()
     program = Path(interpreter) if "/" in interpreter else _installed(session, interpreter)
     session.progress(f"packing {program}")
     with tempfile.TemporaryDirectory(prefix="envbuilder-pack-") as folder:
@@ -52,18 +53,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
             output.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(archive.path, output / archive.path.name)
     if as_json:
-        print_json(
-            {
-                "schema": 1,
-                "file": archive.path.name,
-                "version": str(archive.version),
-                "sha256": archive.sha256,
-                "size": archive.size,
-                "glibc": str(archive.glibc),
-                "needs": list(archive.needs),
-                "missing": list(archive.missing or ()),
-            }
-        )
+        print_json(document_of(documents.PythonPack, archive, file=archive.path.name, missing=archive.missing or ()))
         return
     click.echo(f"{archive.path.name}: {size(archive.size)}, sha256 {archive.sha256}")
     click.echo(f"runs on glibc {archive.glibc} or later; needs {', '.join(archive.needs)}")
@@ -75,8 +65,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
 @json_option
 def listing(*, as_json: bool) -> None:
     """List the interpreter archives in the cache directory."""
-    here = command_settings()
-    found = Session(here, known_catalog(here, progress=notice), notice).files.named("cpython-*.tar.gz")
+    found = archives_in(command_session().files.folder)
     rows = [(path.name, size(path.stat().st_size), path.parent.name) for path in found]
     if as_json:
         print_json({"schema": 1, "archives": [{"file": name, "sha256": digest} for name, _, digest in rows]})

@@ -7,18 +7,18 @@ from pathlib import Path
 import click
 from packaging.version import Version
 
-from envbuilder.cli.context import command_settings
+from envbuilder.cli.documents.projects import Rendered
 from envbuilder.cli.options import source_options, tensorflow_option
-from envbuilder.cli.output.printing import folded, json_option, notice, print_json
+from envbuilder.cli.output.printing import folded, json_option, print_json
+from envbuilder.cli.session import command_session
 from envbuilder.core.references import ImageRef
+from envbuilder.core.structure import document_of
 from envbuilder.image.plan.layers import image_reference
 from envbuilder.image.render import rendered, write
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lockfile import digest
 from envbuilder.wiring.build_inputs import DockerIngredients, add_archives
 from envbuilder.wiring.locks import renderable_lock
-from envbuilder.wiring.session import Session
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 
 @click.command("render")
@@ -48,17 +48,15 @@ def command(  # noqa: PLR0913  one parameter for each option
 
     If no base of ENV is available, the Dockerfile lists what is not pinned and cannot be built.
     """
-    here = command_settings()
-    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
+    session = command_session(target)
     lock, merged = renderable_lock(session, target, sources, tensorflow=tensorflow)
     add_archives(session, merged)
-    ingredients = DockerIngredients(session)
-    ingredients.provide_tools(lock, merged)
-    files = rendered(lock, here.templates)
-    host = ingredients.host_files(lock, merged) if host_settings else ()
-    # What is not pinned cannot be built: nothing is fetched for it.
-    libraries = () if lock.unpinned else ingredients.libraries(lock, merged)
-    write(files, output, ingredients.find_file, host, libraries)
+    # What is not pinned cannot be built: no archive is fetched for it.
+    inputs = DockerIngredients(session).context_files(
+        lock, merged, host_settings=host_settings, libraries=not lock.unpinned
+    )
+    files = rendered(lock, session.settings.templates)
+    write(files, output, inputs)
     base = image_reference(lock)
     building = image_reference(lock.build_stage) if lock.has_build_base else None
     if as_json:
@@ -66,24 +64,15 @@ def command(  # noqa: PLR0913  one parameter for each option
             [
                 *(file.path for file in files.texts),
                 *(file.path for file in files.attachments),
-                *(file.path for file in libraries),
-                *(f"host/{file.name}" for file in host),
+                *(file.path for file in inputs.libraries),
+                *(f"host/{file.name}" for file in inputs.host),
             ]
         )
         identity = None if lock.unpinned else digest(lock)
-        print_json(
-            {
-                "schema": 1,
-                "folder": str(output),
-                "lock": identity,
-                "unpinned": list(lock.unpinned),
-                "base": str(base),
-                "build_base": str(building) if building else None,
-                "files": paths,
-            }
-        )
+        found = {"folder": output, "lock": identity, "base": base, "build_base": building, "files": paths}
+        print_json(document_of(Rendered, lock, **found))
         return
-    count = len(files.texts) + len(files.attachments) + len(libraries) - 1
+    count = len(files.texts) + len(files.attachments) + len(inputs.libraries) - 1
     click.echo(f"wrote {output}: Dockerfile and {count} files in its build context")
     if lock.unpinned:
         click.echo(folded(f"does not build: not pinned: {'; '.join(lock.unpinned)}"))

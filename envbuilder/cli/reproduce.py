@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
-from envbuilder.cli.context import command_settings
+from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.printing import json_option, print_json
+from envbuilder.cli.session import command_session
 from envbuilder.core.errors import BuildFailed
+from envbuilder.core.structure import document_of
 from envbuilder.image.reproduce import (
     ODD,
     PLAIN,
@@ -24,17 +26,15 @@ from envbuilder.image.reproduce import (
     reproduce,
 )
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.configuration import ACCEPT_NVIDIA_EULA
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.sources import accepts_nvidia_eula
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _START = "from envbuilder.cli.main import entry; entry()"
 
@@ -49,23 +49,20 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     Directory, time zone, locale, umask, hash seed, home and number of jobs differ. No existing layer is reused; only
     missing files are downloaded. Needs space for the files and the image in the cache directory.
     """
-    here = command_settings()
-    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
+    session = command_session(target)
     lock, merged = obtain_lock(session, target, sources)
-    refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepts_nvidia_eula(here, merged))
+    refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepts_nvidia_eula(session.settings, merged))
     layer_format = lock.image.format if lock.image else LayerFormat.GZIP_SPLICED
     add_archives(session, merged)
     add_mirrored(session, lock, merged)
-    builds = here.use("work")
-    builds.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=builds, prefix="reproduce-") as work:
+    with session.settings.work_folder("reproduce") as work:
         attempts = reproduce(
             lock,
             (PLAIN, ODD),
-            lambda folder, surroundings: _build(folder, surroundings, here, session, layer_format),
+            lambda folder, surroundings: _build(folder, surroundings, session, layer_format),
             store=session.store,
             digests=gatherer(session, merged).gather(lock),
-            work=Path(work),
+            work=work,
         )
     differ = differences(attempts)
     as_locked = lock.image is None or lock.image.manifest == attempts[0].manifest
@@ -77,9 +74,8 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _build(
-    folder: Path, surroundings: Surroundings, here: Settings, session: Session, layer_format: LayerFormat
-) -> BuildAttempt:
+def _build(folder: Path, surroundings: Surroundings, session: Session, layer_format: LayerFormat) -> BuildAttempt:
+    here = session.settings
     session.progress(f"building in {surroundings.name} surroundings")
     home = folder / "home"
     home.mkdir()
@@ -126,23 +122,22 @@ def _tell(lock: Lock, attempts: tuple[BuildAttempt, ...], differ: tuple[str, ...
         click.echo(f"the lock has {lock.image.manifest}: {why}; run `envbuilder lock`")
 
 
-def _document(lock: Lock, attempts: tuple[BuildAttempt, ...], differ: tuple[str, ...]) -> dict[str, object]:
-    return {
-        "schema": 1,
-        "environment": lock.environment,
-        "lock": digest(lock),
-        "locked_manifest": lock.image.manifest if lock.image else None,
-        "same": len({attempt.manifest for attempt in attempts}) == 1,
-        "different_layers": list(differ),
-        "attempts": [
-            {
-                "name": attempt.surroundings.name,
-                "environ": dict(attempt.surroundings.environ),
-                "umask": f"{attempt.surroundings.umask:03o}",
-                "jobs": attempt.surroundings.jobs,
-                "manifest": attempt.manifest,
-                "seconds": round(attempt.seconds, 3),
-            }
+def _document(lock: Lock, attempts: tuple[BuildAttempt, ...], differ: tuple[str, ...]) -> dict[str, Any]:
+    return document_of(
+        documents.Reproduction,
+        lock,
+        lock=digest(lock),
+        locked_manifest=lock.image and lock.image.manifest,
+        same=len({attempt.manifest for attempt in attempts}) == 1,
+        different_layers=differ,
+        attempts=[
+            document_of(
+                documents.Attempt,
+                attempt.surroundings,
+                umask=f"{attempt.surroundings.umask:03o}",
+                manifest=attempt.manifest,
+                seconds=round(attempt.seconds, 3),
+            )
             for attempt in attempts
         ],
-    }
+    )

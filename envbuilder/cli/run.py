@@ -8,16 +8,13 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.container_options import ContainerOptions, container_options, run_container
-from envbuilder.cli.context import command_settings
 from envbuilder.cli.jupyter import ServerOptions, ServerRun, serve, server_options
 from envbuilder.cli.options import engine_option, runtime_option
-from envbuilder.cli.output.printing import notice
+from envbuilder.cli.session import command_session
 from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
-from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.node_runtimes import chosen_runner, recording_runner
-from envbuilder.wiring.session import Session
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
@@ -48,15 +45,14 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     The container is removed afterwards, with its changes of the image: write files to keep to a --mount, or use --keep.
     IMAGE may be a file of Apptainer (.sif, .sqsh).
     """
-    here = command_settings()
     if server.is_named:
         if record_reads:
             raise UsageError("--record-reads cannot be combined with a server", hint="record the command that it runs")
         line = ServerRun(target=image, words=words, engine=engine, runtime=runtime, server=server, options=options)
-        sys.exit(serve(here, line))
+        sys.exit(serve(line))
     if image is None:
         raise UsageError("an image and a command are required", hint="`envbuilder run IMAGE -- python train.py`")
-    session = Session(here, known_catalog(here, progress=notice), notice)
+    session = command_session()
     chosen = (
         recording_runner(session, image, engine, runtime, record_reads)
         if record_reads

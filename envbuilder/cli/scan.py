@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import click
 
-from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import engine_option
-from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.output.vulnerabilities import document, lines
+from envbuilder.cli.session import command_session
 from envbuilder.diagnostics.vulnerabilities.rating import Rating
 from envbuilder.diagnostics.vulnerabilities.scan import failing, scan
 from envbuilder.image.builder import Engine
 from envbuilder.wiring.scanning import opened_databases, scanned_lock
-from envbuilder.wiring.session import Session
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _NEVER = "none"
 _LEVELS = [rating.value for rating in reversed(Rating) if rating is not Rating.UNKNOWN]
@@ -54,8 +52,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     Python and OS packages are compared with databases in the OSV schema that you name; nothing is fetched by default.
     Each vulnerability is listed with its fix within the environment, or the reason why there is none.
     """
-    here = command_settings()
-    session = Session(here, catalog_of_targets(here, (target,), notice), notice)
+    session = command_session(target)
     lock = scanned_lock(session, target, name, engine)
     with opened_databases(session, databases) as opened:
         found = scan(lock, session.catalog, opened)

@@ -8,14 +8,11 @@ from dataclasses import replace
 import click
 
 from envbuilder.cli.container_options import ContainerOptions, container_options, run_container
-from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import engine_option, runtime_option
-from envbuilder.cli.output.printing import notice
+from envbuilder.cli.session import command_session
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
-from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.node_runtimes import chosen_runner
-from envbuilder.wiring.session import Session
 
 _SHELL = ("/bin/sh", "-c", "if command -v bash >/dev/null; then exec bash; else exec sh; fi")
 
@@ -31,8 +28,7 @@ def command(image: str, engine: Engine, runtime: NodeRuntime | None, options: Co
     The shell is bash, or sh if the image has no bash. Without --mount, the current directory is mounted. Everything
     else is as for `envbuilder run`.
     """
-    here = command_settings()
-    session = Session(here, known_catalog(here, progress=notice), notice)
+    session = command_session()
     here_mounted = replace(options, mounts=options.mounts or (".",))
     chosen = chosen_runner(session, image, engine, runtime)
     sys.exit(run_container(session, chosen, _SHELL, here_mounted))

@@ -7,17 +7,15 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.context import command_settings
-from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.output.signatures import print_signed, signed_documents
+from envbuilder.cli.session import command_session
 from envbuilder.core.errors import UsageError
 from envbuilder.image.attestation.signing_keys import PASSWORD_VARIABLE, SigningKey, is_encrypted, signing_key
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.locks import obtain_lock
-from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.signing import sign_reference
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 sign_option = click.option(
@@ -43,10 +41,9 @@ def command(image: str, path: Path, target: str | None, *, as_json: bool) -> Non
     key has already signed is not signed again. The password of an encrypted key is read from the terminal, or from
     COSIGN_PASSWORD.
     """
-    here = command_settings()
-    session = Session(here, catalog_of_targets(here, (target,) if target else (), notice), notice)
+    session = command_session(*([target] if target else []))
     lock = obtain_lock(session, target, Sources())[0] if target else None
-    signed = sign_reference(session, image, opened_key(path, here), lock)
+    signed = sign_reference(session, image, opened_key(path, session.settings), lock)
     if as_json:
         print_json({"schema": 1, "signatures": signed_documents([signed])})
     else:

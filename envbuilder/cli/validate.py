@@ -23,14 +23,13 @@ from envbuilder.cli.output.fan_out import ReportOutputs
 from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.reports import ReportOutput, finish, report_options
+from envbuilder.cli.session import command_session
 from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import read_stream, read_text
 from envbuilder.diagnostics.checks.results import OF_ONE_IMAGE, Tier
 from envbuilder.wiring.execution import files_for, work_item
 from envbuilder.wiring.image_requests import target_names
-from envbuilder.wiring.session import Session
-from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.spec_catalogs import catalog_of_targets
 from envbuilder.wiring.validation import ValidationRequest, reports_on
 
@@ -125,20 +124,17 @@ def command(request: ValidationRequest, output: ReportOutput, elsewhere: FanOutR
     """
     _refuse_several_facts(request.facts, output)
     images: tuple[str, ...] = click.get_current_context().meta[_IMAGES]
-    here = command_settings()
     if elsewhere.on:
-        _validate_elsewhere(here, images, elsewhere.on, as_json=output.form == "json", again=elsewhere.again)
+        _validate_elsewhere(images, elsewhere.on, as_json=output.form == "json", again=elsewhere.again)
         return
     if len(images) > 1:
         raise UsageError("several images require --on", hint="add --on local")
-    session = Session(here, catalog_of_targets(here, images, notice), notice)
-    warn = partial(warn_before_gpus, here, session.catalog)
+    session = command_session(*images)
+    warn = partial(warn_before_gpus, session.settings, session.catalog)
     finish(reports_on(session, request, _text, warn), output)
 
 
-def _validate_elsewhere(
-    here: Settings, images: tuple[str, ...], on: ExecutionTarget, *, as_json: bool, again: bool
-) -> None:
+def _validate_elsewhere(images: tuple[str, ...], on: ExecutionTarget, *, as_json: bool, again: bool) -> None:
     """Validate images, each by itself, elsewhere.
 
     Raises:
@@ -149,6 +145,7 @@ def _validate_elsewhere(
     refuse_with_on(container=images_only, python=images_only, facts=images_only, outputs=one, junit_file=one)
     if not images:
         raise UsageError("nothing to validate: --on requires images or environments", hint="specify IMAGE or ENV")
+    here = command_settings()
     names = target_names(catalog_of_targets(here, images, notice), images)
     items = [
         work_item(here, name, sent_arguments(name, left_out=("format_name",)), files_for(here, name))

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from envbuilder.cli.context import command_settings
+from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import engine_option, source_options
-from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.output.signatures import check_documents, print_checks
+from envbuilder.cli.session import command_session
 from envbuilder.cli.sign import KEY_FILE
 from envbuilder.core.errors import UsageError
+from envbuilder.core.structure import document_of
 from envbuilder.diagnostics.verify import Verification, verify
 from envbuilder.image.assemble import assemble
 from envbuilder.image.attestation.signing_keys import public_key
 from envbuilder.image.builder import Engine
-from envbuilder.image.signing import Unsigned
+from envbuilder.image.signing import SignatureCheck, Unsigned
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
@@ -26,7 +28,6 @@ from envbuilder.wiring.build_inputs import add_archives, add_mirrored, assembly_
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.signing import check_signatures, signable
-from envbuilder.wiring.spec_catalogs import catalog_of_targets
 from envbuilder.wiring.subjects import subject_in_registry, subject_of
 
 
@@ -66,20 +67,17 @@ def command(  # noqa: PLR0913  one parameter for each option
 
     With --key, IMAGE is read from its registry: signatures are stored beside it, as `envbuilder sign` and cosign do.
     """
-    here = command_settings()
-    session = Session(here, catalog_of_targets(here, (target,) if target else (), notice), notice)
+    session = command_session(*([target] if target else []))
     key = public_key(signer) if signer else None
     lock, merged = obtain_lock(session, target, sources)
     subject = (
         subject_of(session, image, name, engine) if key is None else subject_in_registry(session, str(signable(image)))
     )
-    work = here.use("work")
-    work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=work, prefix="verify-") as folder:
-        found = verify(lock, subject, lambda: _expected(session, lock, merged), Path(folder))
+    with session.settings.work_folder("verify") as folder:
+        found = verify(lock, subject, lambda: _expected(session, lock, merged), folder)
     checks = check_signatures(session, image, subject.manifest, lock, key) if key else ()
     if as_json:
-        print_json(_document(lock, found) | {"signatures": check_documents(checks)})
+        print_json(_document(lock, found, checks))
     else:
         _tell(lock, found)
         print_checks(checks)
@@ -116,17 +114,15 @@ def _tell(lock: Lock, found: Verification) -> None:
         click.echo("for the files that differ: `docker save IMAGE -o image.tar`, then `envbuilder verify image.tar`")
 
 
-def _document(lock: Lock, found: Verification) -> dict[str, object]:
-    return {
-        "schema": 1,
-        "image": found.subject.name,
-        "lock": digest(lock),
-        "same": found.same,
-        "compared": found.proof,
-        "expected_manifest": found.expected.manifest,
-        "found_manifest": found.subject.manifest or None,
-        "found_config": found.subject.config,
-        "differences": [
-            {"layer": each.layer, "problem": each.problem, "files": list(each.files)} for each in found.differences
-        ],
-    }
+def _document(lock: Lock, found: Verification, checks: Sequence[SignatureCheck]) -> dict[str, Any]:
+    return document_of(
+        documents.Verification,
+        found,
+        image=found.subject.name,
+        lock=digest(lock),
+        compared=found.proof,
+        expected_manifest=found.expected.manifest,
+        found_manifest=found.subject.manifest,
+        found_config=found.subject.config,
+        signatures=check_documents(checks),
+    )

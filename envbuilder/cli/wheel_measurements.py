@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from envbuilder.cli.output.progress import Progress, shown_progress
-from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel
-from envbuilder.curation.wheel_audit.claims import measured_wheel
+from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel, measured_wheel
 from envbuilder.curation.wheel_audit.measure import measure
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.index import IndexFile
@@ -23,12 +19,7 @@ from envbuilder.wiring.sources import downloads, package_index
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelMeasurements:
-    """The `MeasuredWheels` of a command.
-
-    Attributes:
-        session: Settings, catalog and stores.
-        sources: Sources of the files.
-    """
+    """The `MeasuredWheels` of a command."""
 
     session: Session
     sources: Sources
@@ -40,7 +31,7 @@ class WheelMeasurements:
     def of_index(self, file: IndexFile) -> MeasuredWheel:
         """See `MeasuredWheels.of_index`."""
         tell = self.session.progress
-        with self._work() as folder:
+        with self.session.settings.work_folder("audit") as folder:
             tell(f"downloading {file.file}")
             web = downloads(self.session, self.sources)
             with shown_progress() as show:
@@ -50,16 +41,8 @@ class WheelMeasurements:
 
     def of_host(self, path: Path) -> MeasuredWheel:
         """See `MeasuredWheels.of_host`."""
-        with self._work() as folder:
+        with self.session.settings.work_folder("audit") as folder:
             return measured_wheel(measure(path, folder))
-
-    @contextmanager
-    def _work(self) -> Iterator[Path]:
-        """Yield a directory for files of one wheel; it is removed when the block ends."""
-        place = self.session.settings.use("work")
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place, prefix="audit-") as name:
-            yield Path(name)
 
 
 def _tell(show: Progress, name: str, done: int, whole: int) -> None:

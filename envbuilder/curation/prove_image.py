@@ -21,7 +21,7 @@ from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 TAG = "envbuilder/proving-{row}:latest"
 
@@ -52,15 +52,7 @@ class LibraryReplacement(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageProof:
-    """Builds and validates images of rows.
-
-    Attributes:
-        shipped: The closures that rows ship with.
-        engine: Makes the images.
-        stand_ins: Makes stand-ins.
-        records: Storage of the reports.
-        today: The day.
-    """
+    """Builds and validates images of rows."""
 
     shipped: ShippedClosures
     engine: ProofEngine

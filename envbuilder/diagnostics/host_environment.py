@@ -30,9 +30,6 @@ class Pending(Generic[T]):
     """The future result of some work.
 
     The thread does not keep the process alive: a name lookup, for example, cannot be stopped from outside.
-
-    Args:
-        work: The function to run.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -69,7 +66,6 @@ class Address:
 
     Attributes:
         url: Its address; may contain credentials, and is never shown.
-        chosen: Origin of the address.
         configured: Whether it is in this machine's configuration, so that its host may be shown.
     """
 
@@ -132,11 +128,7 @@ class HostEnvironmentPorts:
 def start_host_environment(
     host: HostEnvironmentPorts, *, limit: float = SOURCE_SECONDS
 ) -> Callable[[], HostEnvironment]:
-    """Start all requests at once.
-
-    Args:
-        host: What is asked.
-        limit: Seconds that each source has.
+    """Start all requests at once; each source has `limit` seconds.
 
     Returns:
         A function that waits for the results, but no longer than the limit allows.

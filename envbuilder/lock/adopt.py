@@ -22,7 +22,7 @@ from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.lock import OwnFile
 from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, SourceLine, UnusedLine
 from envbuilder.lock.project.conclusions import Conclusions, Device, has_minor
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 _TOPICS = {
     Topic.PATCH: ClueKind.TENSORFLOW,
@@ -41,7 +41,6 @@ class GivenUp:
     """A condition of the project that the environment does not meet.
 
     Attributes:
-        clue: The condition.
         instead: What the environment has.
     """
 
@@ -201,7 +200,6 @@ class Adoption:
         files: Files that were read.
         last_change: Day of its last commit; None if unknown.
         found: What it says.
-        choice: Its environment.
         spec: Its spec; None if no environment fits.
         changes: Packages that could not be taken over as they are.
         not_copied: Lines that copy files which cannot be own files.

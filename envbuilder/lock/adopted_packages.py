@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 
 from envbuilder.core.errors import ResolutionFailed, TimeLimitReached
 from envbuilder.core.names import requirement_name
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 _FAILED_BUILD = re.compile(
     r"Failed to build [`']?(?P<package>[^`' ]+).*?(?P<error>\b[A-Z]\w*(?:Error|Exception): "
@@ -28,7 +28,6 @@ class PackageChange:
     Attributes:
         before: Requirement of the project.
         after: Requirement of the spec; empty if the package is left out.
-        reason: Why.
     """
 
     before: str
@@ -66,7 +65,6 @@ class Trials:
     """Resolutions that show whether packages go together.
 
     Attributes:
-        resolve: Resolves a spec.
         source_seconds: Time for those with source distributions, all together: each may have to be built to tell what
             it requires.
         clock: Returns seconds; only differences count.

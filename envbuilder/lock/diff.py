@@ -37,12 +37,7 @@ def compare(old: Lock, new: Lock) -> tuple[LockChange, ...]:
 
 
 def changed_inputs(lock: Lock, inputs: Mapping[str, str]) -> tuple[LockChange, ...]:
-    """Return the changes in environment and spec since the lock was made; empty if it is up to date.
-
-    Args:
-        lock: The lock.
-        inputs: The inputs that a lock made now would record.
-    """
+    """Return the changes in environment and spec since the lock was made; empty if it is up to date."""
     return _changes(dict(lock.inputs), inputs)
 
 
@@ -81,6 +76,7 @@ def _flat(lock: Lock) -> dict[str, str]:
             for library in pin.libraries
         }
     flat |= {f"env.{name}": f'"{value}"' for name, value in lock.env}
+    flat |= {f"build_env.{name}": f'"{value}"' for name, value in lock.build_env}
     flat |= dict(lock.settings.described())
     flat |= {f"deviations.{deviation.partition(':')[0]}": "stated" for deviation in lock.deviations}
     flat |= {f"base.missing.{suite}": "missing" for suite in lock.base.missing}

@@ -8,7 +8,7 @@ from envbuilder.core.digests import digest_of, shortened
 from envbuilder.core.versions import Release
 from envbuilder.lock.lock import Lock, OwnFile, PrioritizedFiles
 from envbuilder.lock.prioritized_files import dump_prioritized
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 UPGRADED = "upgraded"
 """Input of a lock whose packages were upgraded: the day."""
@@ -57,19 +57,14 @@ def inputs(
         "spec.prioritized_files": _prioritized(spec.prioritized),
         **dict(profiles),
         **{f"spec.env.{name}": f'"{value}"' for name, value in spec.env},
+        **{f"spec.build_env.{name}": f'"{value}"' for name, value in spec.build_env},
         **{f"spec.{name}": value for name, value in spec.settings.described()},
     }
     return tuple(sorted((name, value) for name, value in fields.items() if value))
 
 
 def has_same_base(existing: Lock, choice: BaseChoice, spec: Spec) -> bool:
-    """Return True if a new lock on this base would look for the same base and the same OS packages as an existing one.
-
-    Args:
-        existing: The lock.
-        choice: The base in its current form.
-        spec: The current spec.
-    """
+    """Return True if a new lock on this base would look for the same base and OS packages as an existing one."""
     wanted = _base_fields(choice) | _base_fields_of_spec(spec)
     known = dict(existing.inputs)
     return existing.base.id == choice.system.id and all(known.get(name, "") == wanted[name] for name in wanted)

@@ -10,8 +10,7 @@ from typing import assert_never
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from envbuilder.catalog.references import CatalogReference, DirectoryReference, GitReference
-from envbuilder.catalog.teams import SPECS, TeamCatalog
+from envbuilder.catalog.references import SPECS, CatalogReference, DirectoryReference, GitReference, TeamCatalog
 from envbuilder.core.conversion.reading import Path as FieldPath
 from envbuilder.core.errors import Fault, InvalidInput, UsageError
 from envbuilder.core.files import read_text
@@ -19,13 +18,12 @@ from envbuilder.core.names import shown
 from envbuilder.core.references import normalized
 from envbuilder.core.yaml.documents import Mapping, Node, ParsedDocument, Scalar, Sequence, read
 from envbuilder.core.yaml.structured import line_of, value_of
-from envbuilder.lock.spec import decoded
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec, decoded
 
 EXTENDS = "extends"
 _MOST_LAYERS = 8
 _MAPPINGS: frozenset[FieldPath] = frozenset(
-    {(), ("env",), ("files",), ("labels",), ("user",), ("sources",), ("sources", "publishers")}
+    {(), ("build_env",), ("env",), ("files",), ("labels",), ("user",), ("sources",), ("sources", "publishers")}
 )
 """Mappings whose entries are merged; any other mapping replaces that of the extended spec."""
 _LISTS: frozenset[FieldPath] = frozenset(
@@ -50,9 +48,7 @@ class SpecLayer:
     """One file of a spec.
 
     Attributes:
-        path: The file.
         title: Its name for people: the path, or `CATALOG:NAME` for a spec of a catalog.
-        document: Its content.
         spec: Its values by themselves; the environment is meaningless if the file does not name one.
     """
 
@@ -74,7 +70,6 @@ class Origin:
 
     Attributes:
         field: Its field, such as `packages` or `env.NAME`.
-        value: The value.
         file: Title of the layer.
         line: Line in its file.
     """
@@ -87,10 +82,6 @@ class Origin:
 
 def spec_layers(path: Path, teams: tuple[TeamCatalog, ...]) -> tuple[SpecLayer, ...]:
     """Return the files of a spec: those that it extends, the most general first, and itself.
-
-    Args:
-        path: The spec.
-        teams: Catalogs whose specs it may extend.
 
     Raises:
         InvalidInput: A file is invalid, or extends one that does not exist, itself, or too many.

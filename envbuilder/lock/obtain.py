@@ -18,8 +18,7 @@ from envbuilder.lock.lock import Lock, ToolPin
 from envbuilder.lock.lockfile import digest, dump, read_lock
 from envbuilder.lock.profiles import ChosenProfile
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
-from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.staleness import as_shipped, out_of_date, staleness
 from envbuilder.lock.targets import LockTarget, default_name
 
@@ -68,10 +67,6 @@ def lock_of_file(
 def refuse_unpinned(lock: Lock, name: str) -> None:
     """Raise UsageError if a lock does not pin everything.
 
-    Args:
-        lock: The lock.
-        name: What to call it, such as its path.
-
     Raises:
         UsageError: It cannot be built.
     """
@@ -87,11 +82,8 @@ class LockCache:
     """Cache of locks of environments without a spec.
 
     Attributes:
-        folder: Directory of the locks.
-        catalog: The environments.
         shipped: Packages shipped with the environments.
         own_tools: The tools of this version of envbuilder.
-        progress: Progress callback; receives one line of text.
     """
 
     folder: Path
@@ -114,12 +106,7 @@ class LockCache:
         kept = self.find(spec)
         if kept is not None:
             return kept
-        path = self._path(spec)
-        made = locker(spec)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, dump(made))
-        self.progress(f"wrote the lock {path}")
-        return made
+        return _keep(self._path(spec), locker(spec), self.progress)
 
     def _path(self, spec: Spec) -> Path:
         name = "@".join(
@@ -141,15 +128,7 @@ class LockCache:
 def obtain_with_profile(
     folder: Path, lock: Lock, profile: ChosenProfile, extend: Callable[[], Lock], progress: Callable[[str], None]
 ) -> Lock:
-    """Return a lock with a profile; make and keep it if there is none for this lock and these packages.
-
-    Args:
-        folder: Directory of the locks.
-        lock: A lock without the profile.
-        profile: The profile.
-        extend: Returns the lock with the profile.
-        progress: Progress callback; receives one line of text.
-    """
+    """Return a lock with a profile; make and keep it if there is none for this lock and these packages."""
     key = inputs_digest({"lock": digest(lock), "profile": profile.id, "requirements": list(profile.requirements)})
     short = key.removeprefix("sha256:")[:_DIGITS]
     path = folder / f"{lock.environment}@{profile.id}@{short}" / "envbuilder.lock"
@@ -157,7 +136,10 @@ def obtain_with_profile(
     if kept is not None:
         progress(f"using the lock {path}")
         return replace(kept, name=lock.name)
-    made = extend()
+    return _keep(path, extend(), progress)
+
+
+def _keep(path: Path, made: Lock, progress: Callable[[str], None]) -> Lock:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, dump(made))
     progress(f"wrote the lock {path}")
@@ -165,12 +147,7 @@ def obtain_with_profile(
 
 
 def keep_image(folder: Path, made: Lock) -> None:
-    """Record the image of a lock in the cached copy of the lock, if there is one.
-
-    Args:
-        folder: Directory of the locks.
-        made: A lock with its image.
-    """
+    """Record the image of a lock in the cached copy of the lock, if there is one."""
     for pattern in (made.environment, f"{made.environment}@*"):
         for path in sorted(folder.glob(f"{pattern}/envbuilder.lock")):
             kept = _read(path)

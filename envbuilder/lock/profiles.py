@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import Protocol
 
 from packaging.version import Version
 
@@ -13,23 +12,9 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.lock.closures import Chosen
-from envbuilder.lock.lock import Lock, PackageGroup
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.lock.resolve.requests import grouped_as, in_layer_order
 from envbuilder.lock.resolve.resolver import Resolution, Resolver
-
-
-class BaseDistribution(Protocol):
-    """One distribution that an image has without the profile."""
-
-    @property
-    def name(self) -> str:
-        """Normalized name."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """Exact version."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +22,6 @@ class ChosenProfile:
     """A profile with its requirements beside one TensorFlow.
 
     Attributes:
-        id: Its id.
         requirements: PEP 508 requirements, sorted.
     """
 
@@ -73,7 +57,7 @@ def requirements_of(profiles: Iterable[ChosenProfile]) -> tuple[str, ...]:
 
 def profile_request(
     profiles: Iterable[ChosenProfile],
-    installed: Iterable[BaseDistribution],
+    installed: Iterable[Chosen | PackagePin],
     shared: Resolution,
 ) -> Resolution:
     """Return the request for what profiles add to an image, which keeps its packages exactly as they are.
@@ -98,15 +82,9 @@ def profile_request(
 
 
 def resolve_profiles(
-    profiles: Sequence[ChosenProfile], installed: Sequence[BaseDistribution], shared: Resolution, resolver: Resolver
+    profiles: Sequence[ChosenProfile], installed: Sequence[Chosen | PackagePin], shared: Resolution, resolver: Resolver
 ) -> tuple[Chosen, ...]:
     """Return the files that profiles add to an image, sorted by name; none of the packages that it has already.
-
-    Args:
-        profiles: The profiles.
-        installed: The packages of the image.
-        shared: Interpreter, C library, bounds and cut-off day.
-        resolver: Resolves the request.
 
     Raises:
         ResolutionFailed: No versions of their packages go with those of the image.
@@ -178,7 +156,7 @@ def profile_inputs(profiles: Iterable[ChosenProfile]) -> tuple[tuple[str, str], 
     return tuple((f"profiles.{profile.id}", ", ".join(profile.requirements)) for profile in profiles)
 
 
-def _exactly(pin: BaseDistribution) -> str:
+def _exactly(pin: Chosen | PackagePin) -> str:
     return f"{pin.name}=={pin.version}"
 
 

@@ -29,10 +29,10 @@ from envbuilder.image.layers.ports import AssemblyContext, PackageFiles
 from envbuilder.image.lock_files import LockFiles
 from envbuilder.image.mirror.fallback import MirroredPackages
 from envbuilder.image.mirror.file_mirror import NO_MIRROR
-from envbuilder.image.render import CopiedFile, HostFile
+from envbuilder.image.render import ContextFiles, CopiedFile, HostFile
 from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import Following, ImageRunner
-from envbuilder.lock.index.credentials import address_of
+from envbuilder.lock.index.configured_indexes import address_of
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.index.uv_index import UvIndex
@@ -63,9 +63,7 @@ from envbuilder.wiring.vendor_archives import archive_publishers, vendor_archive
 def lock_files(session: Session, *, offline: bool = True) -> LockFiles:
     """Return the adapter that finds tools and interpreter archives.
 
-    Args:
-        session: Settings and stores.
-        offline: Do not ask uv for missing interpreter archives.
+    Offline, uv is not asked for missing interpreter archives.
     """
     own_tools = {ToolName.PROBE: probe_source(), HOOK: memory_hook()}
     found = LockFiles(store=session.store, files=session.files, own_tools=own_tools)
@@ -95,9 +93,6 @@ class IndexFiles:
     """Files of Python packages on an index.
 
     Attributes:
-        index: The index.
-        web: Sends the requests.
-        store: Receives the files.
         offline: Refuse to download anything.
     """
 
@@ -175,11 +170,7 @@ def image_runner(session: Session) -> ImageRunner:
 def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offline: bool = False) -> AssemblyContext:
     """Return the context for assembling images.
 
-    Args:
-        session: Settings and stores.
-        sources: Sources of the files.
-        jobs: Maximum number of layers made at once; 0 means one for each processor.
-        offline: Refuse to download anything.
+    At most `jobs` layers are made at once; 0 means one for each processor.
     """
     return AssemblyContext(
         store=session.store,
@@ -196,11 +187,7 @@ def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offli
 
 @dataclass(frozen=True, slots=True)
 class Registries:
-    """Registries that take images, each with the layers that it has from here.
-
-    Attributes:
-        session: Settings and stores.
-    """
+    """Registries that take images, each with the layers that it has from here."""
 
     session: Session
 
@@ -257,20 +244,24 @@ def engine_bases(session: Session, sources: Sources) -> EngineBases:
 
 @dataclass(frozen=True, slots=True)
 class DockerIngredients:
-    """Provider of the files that the Dockerfile of a lock needs beside the lock.
-
-    Attributes:
-        session: Settings, engine and stores.
-    """
+    """See `DockerfileInputs`."""
 
     session: Session
 
-    def provide_tools(self, lock: Lock, sources: Sources) -> None:
-        """Make sure that `find_file` finds the tools of a lock.
+    def context_files(
+        self, lock: Lock, sources: Sources, *, host_settings: bool = True, libraries: bool = True
+    ) -> ContextFiles:
+        """See `DockerfileInputs.context_files`.
+
+        Args:
+            lock: The lock.
+            sources: Sources of the files.
+            host_settings: Include the settings of this host.
+            libraries: Include the vendor libraries; otherwise their archives are not fetched.
 
         Raises:
-            SourceUnreachable: The index does not have that version of uv.
-            VerificationFailed: Its program does not match the lock.
+            SourceUnreachable: The index does not have the lock's version of uv, or an archive is unavailable.
+            VerificationFailed: A file does not match the lock.
         """
         with work_directory("tool") as folder:
             provide_uv(
@@ -280,13 +271,17 @@ class DockerIngredients:
                 folder=folder,
                 progress=self.session.progress,
             )
+        return ContextFiles(
+            find=lock_files(self.session).find,
+            host=self._host_files(lock, sources) if host_settings else (),
+            libraries=self._libraries(lock, sources) if libraries else (),
+        )
 
     def provide_base_of(self, lock: Lock, sources: Sources) -> str:
-        """Make sure that the engine has the base of a lock; return its name there."""
+        """See `DockerfileInputs.provide_base_of`."""
         return engine_bases(self.session, sources).provide(lock)
 
-    def host_files(self, lock: Lock, sources: Sources) -> tuple[HostFile, ...]:
-        """Return the settings of this host for single steps of a build."""
+    def _host_files(self, lock: Lock, sources: Sources) -> tuple[HostFile, ...]:
         settings, kind = self.session.settings, lock.base.kind
         return host_files(
             lock,
@@ -296,15 +291,10 @@ class DockerIngredients:
             mirrors=mirrors(settings, sources, kind) if kind.is_tree else (),
         )
 
-    def libraries(self, lock: Lock, sources: Sources) -> tuple[CopiedFile, ...]:
-        """Return the files of the vendor archives of a lock, for its build context."""
+    def _libraries(self, lock: Lock, sources: Sources) -> tuple[CopiedFile, ...]:
         archives = vendor_archives(self.session, sources)
         return tuple(
             CopiedFile(path=f"libraries/{pin.id}/{file.path}", source=self.session.store.verified(file.digest))
             for pin in lock.archives
             for file in archives.libraries(pin)
         )
-
-    def find_file(self, sha256: str) -> Path | None:
-        """Return the file with this hash; None if it is not on this machine."""
-        return lock_files(self.session).find(sha256)

@@ -17,7 +17,7 @@ from envbuilder.image.run import FollowingEngine
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.build_inputs import DockerIngredients, assembly_context, delivery, image_runner
 from envbuilder.wiring.image_names import checked_reference
-from envbuilder.wiring.layer_caches import layer_cache
+from envbuilder.wiring.layer_caches import caches_to_use
 from envbuilder.wiring.locks import keep_image
 from envbuilder.wiring.session import Session
 
@@ -27,8 +27,6 @@ class Registration:
     """One engine.
 
     Attributes:
-        make: Returns its builder.
-        features: The supported optional features.
         is_available: Returns True if it can build on this machine; may report the reason why not.
         runner: Returns the runner that finds its images, and runs commands in them.
         own_network: Whether its containers have a network of their own, and not that of this host.
@@ -65,8 +63,9 @@ def _assemble_builder(session: Session) -> AssembleBuilder:
 
 def _context(session: Session, sources: Sources, options: BuildOptions, names: Sequence[str]) -> AssemblyContext:
     pushed = names if options.push else ()
-    cache = layer_cache(session, sources, write=options.cache_to, pushed=pushed, offline=options.offline)
-    return replace(assembly_context(session, sources, jobs=options.jobs, offline=options.offline), cache=cache)
+    cache, writer = caches_to_use(session, sources, write=options.cache_to, pushed=pushed, offline=options.offline)
+    context = assembly_context(session, sources, jobs=options.jobs, offline=options.offline)
+    return replace(context, cache=cache, cache_writer=writer)
 
 
 def _docker_answers(session: Session) -> bool:
@@ -132,11 +131,6 @@ def reference_of(session: Session, name: str, engine: Engine) -> str:
 
     The short name of a release means its environment only if no image was built with it. `envbuilder/` may be omitted
     before a name with a tag, too.
-
-    Args:
-        session: Settings, catalog and stores.
-        name: An environment, `name:` of a spec, or a reference.
-        engine: Engine to search.
 
     Raises:
         UsageError: It is not a reference; or the short name of a release with several environments.

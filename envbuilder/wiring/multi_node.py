@@ -14,13 +14,14 @@ from typing import IO
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.diagnostics.checks.results import Report
-from envbuilder.diagnostics.multi_node.decoding import decode_worker, gather
+from envbuilder.diagnostics.multi_node.facts import decode_worker, gather
 from envbuilder.diagnostics.multi_node.judge import judge
 from envbuilder.diagnostics.multi_node.local_run import VirtualHost, WorkerLimits, run_workers
 from envbuilder.image.builder import Engine
 from envbuilder.image.embedded_lock import lock_inside
 from envbuilder.image.running.image_runner import ImageRunner
-from envbuilder.oci.runtime.networks import InNetwork, LinkedNetworks, linked_networks
+from envbuilder.oci.runtime.networks import LinkedNetworks, in_network, linked_networks
+from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import joining
 from envbuilder.wiring.build_inputs import image_runner
 from envbuilder.wiring.engines import reference_of
@@ -34,9 +35,6 @@ class LocalRequest:
     """The request of the command line.
 
     Attributes:
-        image: Image or environment.
-        workers: Number of workers.
-        limits: Time limits.
         require: Whether a check that is not proven fails the report.
         facts: Directory for the facts of the workers; None to keep none.
     """
@@ -88,7 +86,7 @@ def _hosts(session: Session, runner: ImageRunner, networks: LinkedNetworks, give
     path = session.settings.environ.get("PATH", "")
     sandbox = joining(session.settings.use("work"), path, networks.joined[0])
     for index, (joined, address) in enumerate(zip(networks.joined, networks.addresses, strict=True)):
-        inside = InNetwork(sandbox=sandbox, network=joined, given=given)
+        inside = in_network(sandbox, joined, given)
         yield VirtualHost(
             name=f"worker-{index}",
             address=address,
@@ -97,7 +95,7 @@ def _hosts(session: Session, runner: ImageRunner, networks: LinkedNetworks, give
         )
 
 
-def _same(sandbox: InNetwork) -> InNetwork:
+def _same(sandbox: Sandbox) -> Sandbox:
     return sandbox
 
 
@@ -112,10 +110,7 @@ def _held_open() -> Iterator[tuple[IO[bytes], Callable[[], None]]]:
 def collected_report(files: Sequence[Path], read: Callable[[Path], str], *, require: bool) -> Report:
     """Judge the facts that workers wrote elsewhere.
 
-    Args:
-        files: Files, or directories with files `worker-*.json`.
-        read: Returns the text of a file.
-        require: Whether a check that is not proven fails the report.
+    Directories have files `worker-*.json`. With `require`, a check that is not proven fails the report.
 
     Raises:
         UsageError: There are no facts, or two files of one worker.

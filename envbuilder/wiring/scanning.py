@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from envbuilder.catalog.selection import meant
@@ -18,7 +17,7 @@ from envbuilder.lock.index.fetching import fetch_unpinned
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import LOCK, lock_path, read_lock
-from envbuilder.lock.publisher_places import is_address
+from envbuilder.lock.publishers import is_address
 from envbuilder.wiring.configuration import OSV
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session
@@ -30,10 +29,6 @@ _HEAD = 512
 @contextmanager
 def opened_databases(session: Session, named: Sequence[str]) -> Iterator[tuple[Database, ...]]:
     """Yield the named databases, else those of this host; downloads are removed afterwards.
-
-    Args:
-        session: Settings.
-        named: Paths and addresses.
 
     Raises:
         UsageError: None is named.
@@ -48,10 +43,8 @@ def opened_databases(session: Session, named: Sequence[str]) -> Iterator[tuple[D
     if not any(is_address(place) for place in places):
         yield tuple(Database(name=place, path=Path(place)) for place in places)
         return
-    work = session.settings.use("work")
-    work.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=work, prefix="scan-") as folder:
-        yield tuple(_opened(session, place, Path(folder, str(number))) for number, place in enumerate(places))
+    with session.settings.work_folder("scan") as folder:
+        yield tuple(_opened(session, place, folder / str(number)) for number, place in enumerate(places))
 
 
 def _opened(session: Session, place: str, folder: Path) -> Database:
@@ -68,11 +61,8 @@ def _opened(session: Session, place: str, folder: Path) -> Database:
 def scanned_lock(session: Session, name: str | None, inner: str, engine: Engine) -> Lock:
     """Return a lock, that of an environment, or that inside an image.
 
-    Args:
-        session: Settings, catalog and stores.
-        name: A lock, an environment, or an image as `subject_of` finds it; None for the lock in this directory.
-        inner: Name of the image in a layout with several.
-        engine: Engine to search for an image.
+    An image is named as `subject_of` finds it; `inner` names one of several in a layout. None is the lock in this
+    directory.
 
     Raises:
         UsageError: There is nothing of this name, or the image contains no lock.
@@ -87,11 +77,9 @@ def scanned_lock(session: Session, name: str | None, inner: str, engine: Engine)
     subject = subject_of(session, name, inner, engine)
     if subject.fetch is None:
         return lock_inside(session.engine, subject.name)
-    work = session.settings.use("work")
-    work.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=work, prefix="scan-") as folder:
+    with session.settings.work_folder("scan") as folder:
         layers = [partial(subject.fetch, number) for number in range(len(subject.diff_ids))]
-        return lock_in_layers(layers, subject.name, Path(folder))
+        return lock_in_layers(layers, subject.name, folder)
 
 
 def _is_text(path: Path) -> bool:

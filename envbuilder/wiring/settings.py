@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,14 +41,9 @@ class Settings:
     """Directories and host settings of one run.
 
     Attributes:
-        matrices: Directory of the catalog.
-        templates: Directory of the Jinja templates.
         cache_path: Path of the cache directory; below `NOWHERE` if none is configured.
-        environ: Environment of the process.
-        configuration: The configuration file of this user.
         home: Home directory of this user; `NOWHERE` for none.
         packaged: Whether the catalog is that of the installed package, and no other one is configured.
-        allow_host_builds: Whether code of packages may run without a sandbox.
         on_close: Registers a function that is called when the command ends.
     """
 
@@ -138,9 +134,6 @@ class Settings:
     def use(self, name: str) -> Path:
         """Return a directory of the cache that is protected from pruning until the command ends.
 
-        Args:
-            name: Of one of `ROOMS`.
-
         Raises:
             UsageError: There is no cache, it cannot be made, or other users could have changed its content.
             LocksUnsupported: The file system of the cache has no locks.
@@ -149,6 +142,17 @@ class Settings:
         if handle is not None:
             self.on_close(lambda: os.close(handle))
         return path
+
+    @contextmanager
+    def work_folder(self, prefix: str) -> Iterator[Path]:
+        """Yield a temporary directory in the cache; it is removed when the block ends. Errors as in `use`."""
+        # Most commands need none, and start faster without it.
+        from tempfile import TemporaryDirectory  # noqa: PLC0415
+
+        work = self.use("work")
+        work.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=work, prefix=f"{prefix}-", ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
 
     @property
     def apt_sources(self) -> tuple[str, ...]:
@@ -167,9 +171,7 @@ def settings(
 ) -> Settings:
     """Return the settings of this process.
 
-    Args:
-        allow_host_builds: Allow code of packages to run without a sandbox, as the setting does.
-        on_close: Registers a function that is called when the command ends.
+    `on_close` registers a function that is called when the command ends.
 
     Raises:
         InvalidInput: The configuration file is invalid.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,15 +46,11 @@ class ValidationRequest:
     """The request of the command line; empty texts for missing parts.
 
     Attributes:
-        image: Image, environment or file.
-        container: Running container.
         python: Interpreter on this host, or in the container.
         facts: Output of the probe from elsewhere; `-` for standard input.
         engine: Engine that has the image.
         runtime: Runtime that runs the image instead; None for the engine, or for Apptainer if the image is its file.
         tier: Extent; None means as far as the place can.
-        required: Tier that must be proven.
-        devices: CDI devices for the container.
         lock: Lock, or the name of a lock or environment, to compare with; None for the one in the image.
         memory: GPU memory policy in place of the image's; None keeps it.
         timeout: Seconds for the probe.
@@ -80,11 +75,8 @@ def reports_on(
 ) -> tuple[Report, ...]:
     """Return the report on what is named, or one for each file of facts.
 
-    Args:
-        session: Settings, catalog, engine and stores.
-        asked: What is named, and how far to go.
-        read: Returns the text of a file of facts.
-        warn: Called with an environment and its base, empty for any, before GPUs of this host are used.
+    `read` returns the text of a file of facts. `warn` gets an environment and its base, empty for any, before GPUs of
+    this host are used.
 
     Raises:
         UsageError: Nothing was named, or two things; there is no such image, or no lock.
@@ -185,11 +177,9 @@ def _static(session: Session, asked: ValidationRequest, lock: Lock | None) -> Re
     there = Path(asked.image).exists()
     image = asked.image if there else reference_of(session, asked.image, asked.engine)
     session.progress(f"reading {image}")
-    work = session.settings.use("work")
-    work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=work, prefix="validate-") as folder:
-        subject = readable_subject(session, image, asked.engine, Path(folder))
-        return validate_static(subject, lock, Path(folder), time.monotonic, required=asked.required)
+    with session.settings.work_folder("validate") as folder:
+        subject = readable_subject(session, image, asked.engine, folder)
+        return validate_static(subject, lock, folder, time.monotonic, required=asked.required)
 
 
 def _container(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:

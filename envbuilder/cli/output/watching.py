@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from envbuilder.cli.output.progress import BuildLog, shown_progress
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.image.builds import BuildEvent
-from envbuilder.image.container_engine import Listener
-from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.session import Session
 
 
 @contextmanager
-def watched(here: Settings, name: str) -> Iterator[tuple[Listener, Path]]:
-    """Yield a listener that shows progress and keeps the full log."""
-    folder = here.use("logs")
+def watched(session: Session, name: str) -> Iterator[tuple[Session, Path]]:
+    """Yield a session whose listener shows progress, and the full log."""
+    folder = session.settings.use("logs")
     folder.mkdir(parents=True, exist_ok=True)
     stamp = datetime.fromtimestamp(time.time(), tz=UTC).strftime("%Y%m%dT%H%M%SZ")
     path = folder / f"{Path(name).name}-{stamp}.log"
@@ -30,7 +30,7 @@ def watched(here: Settings, name: str) -> Iterator[tuple[Listener, Path]]:
             show(event)
 
         try:
-            yield listen, path
+            yield replace(session, listener=listen), path
         except EnvbuilderError as error:
             stream.write(f"error: {error.message}\n")
             raise

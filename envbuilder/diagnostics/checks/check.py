@@ -63,7 +63,6 @@ class Check:
 
     Attributes:
         id: Stable kebab-case id.
-        title: Its subject, in a few words.
         tiers: Tiers that it belongs to.
         examine: Compares expectation and facts; pure.
         applies: Condition on the environment; for others it is not in the report. A check of the GPU tier
@@ -78,11 +77,6 @@ class Check:
     examine: Examine
     applies: Callable[[Expectation], bool] = always
     beside: Callable[[Facts], str] = nowhere
-
-    @property
-    def lowest(self) -> Tier:
-        """The first tier that includes it."""
-        return min(self.tiers, key=list(Tier).index)
 
 
 def on_cuda(examine: ExamineCuda) -> Examine:
@@ -112,12 +106,7 @@ def without_tensorflow(what: str, facts: Facts, fact: Unseen) -> NotProven:
 def no_result(facts: Facts, fact: Unseen, what: str, attempt: str, remedy: str) -> Failed | NotProven:
     """Return the outcome for a step in TensorFlow without a result: failed if it was tried.
 
-    Args:
-        facts: All facts.
-        fact: The missing one.
-        what: Its name.
-        attempt: The attempt to obtain it, for the problem.
-        remedy: Remedy for a failed attempt.
+    `attempt` names the step in the problem, `what` its result in a reason.
     """
     if not was_tried(fact):
         return without_tensorflow(what, facts, fact)

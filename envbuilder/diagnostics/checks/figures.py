@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from envbuilder.core.observation import Fact
 from envbuilder.diagnostics.checks.results import Figure
-from envbuilder.diagnostics.checks.subjects import Timed
 from envbuilder.diagnostics.facts.facts import Facts, Seen, Unseen, known
 from envbuilder.diagnostics.facts.gpu import Each, Rate
 
@@ -29,8 +28,7 @@ def gpu_memory(facts: Facts) -> Iterator[Figure]:
                 yield Figure(
                     name=f"GPU {gpu.index} {name}", value=float(size), unit="bytes", group="Memory of the GPUs"
                 )
-    interface = facts.driver.value.interface if isinstance(facts.driver, Seen) else facts.driver
-    for shown in interface.value.gpus if isinstance(interface, Seen) and not told else ():
+    for shown in facts.driver_gpus if not told else ():
         if shown.memory is not None:
             yield Figure(
                 name=f"GPU {shown.index} all", value=float(shown.memory), unit="bytes", group="Memory of the GPUs"
@@ -64,7 +62,7 @@ def rates(facts: Facts) -> Iterator[Figure]:
         yield from _rate(f"{asked} float32", work.single)
         yield from _rate(f"{asked} float16", work.half)
     for gpu in facts.compute.value.gpus if isinstance(facts.compute, Seen) else ():
-        for product in gpu.speed.value.products if isinstance(gpu.speed, Seen) else ():
+        for product in gpu.speed.value if isinstance(gpu.speed, Seen) else ():
             if product.teraflops is not None and product.equal:
                 name = f"GPU {gpu.index} cuBLAS alone {product.size}x{product.size}"
                 yield Figure(name=name, value=product.teraflops, unit="TFLOP/s", group="Rate of matrix products")
@@ -92,7 +90,7 @@ Source: TypeAlias = Callable[[Facts], Iterator[Figure]]
 
 def step_seconds(facts: Facts) -> Iterator[Figure]:
     """Yield the duration of each step of the probe; skipped steps are left out."""
-    steps: tuple[tuple[str, Timed], ...] = (
+    steps: tuple[tuple[str, Seen[Any] | Unseen], ...] = (
         ("CUDA libraries", facts.libraries),
         ("driver", facts.driver),
         ("import tensorflow", facts.imported),

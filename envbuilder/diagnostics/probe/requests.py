@@ -17,7 +17,6 @@ class ProbeRequest:
     """A request to the probe.
 
     Attributes:
-        sonames: Libraries to open.
         optional_sonames: Libraries that only a feature needs.
         train: Whether to train, save and load.
         gpu: Whether to compute on GPUs, in TensorFlow and through CUDA's own libraries.
@@ -80,11 +79,7 @@ sys.exit(status)
 
 
 def launch(python: str, request: ProbeRequest) -> tuple[str, ...]:
-    """Return a command that runs the probe with an interpreter.
-
-    Args:
-        python: Path of the interpreter, where the command will run.
-        request: The request.
+    """Return a command that runs the probe with an interpreter, by its path where the command will run.
 
     Returns:
         Program and arguments; no argument is longer than Linux allows (128 KiB), with plenty of room.

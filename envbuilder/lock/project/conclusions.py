@@ -76,7 +76,6 @@ class Conclusions:
             no release has them all, or none is known.
         missing: For each release of TensorFlow that lacks a name: the first use of each such name.
         packages: Requirements, one for each distribution, in the order of the files.
-        os_packages: OS packages.
         variables: Environment variables, as `NAME=VALUE`.
         container: Command, entry point and working directory, by kind; of the first Dockerfile that has any of them.
         copies: Files that this Dockerfile copies into the image.

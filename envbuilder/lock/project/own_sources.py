@@ -13,7 +13,7 @@ from envbuilder.core.image_paths import image_path
 from envbuilder.lock.lock import OwnFile
 from envbuilder.lock.own_files import surveyed
 from envbuilder.lock.project.clues import Clue, UnusedLine
-from envbuilder.lock.project.files import SKIPPED
+from envbuilder.lock.project.reading import SKIPPED
 
 _IGNORED = ".dockerignore"
 _OWN = ("envbuilder.yaml", "envbuilder.lock")
@@ -25,10 +25,6 @@ def own_files(folder: Path, copies: Iterable[Clue]) -> tuple[tuple[OwnFile, ...]
 
     Directories that are copied as a whole are named entry by entry, without hidden files, builds, virtual environments,
     and what `.dockerignore` names.
-
-    Args:
-        folder: Directory of the project.
-        copies: Files that a Dockerfile copies.
     """
     accepted: dict[str, OwnFile] = {}
     unused: list[UnusedLine] = []

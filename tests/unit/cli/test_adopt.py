@@ -62,7 +62,7 @@ def test_the_nearest_is_used_if_the_user_asks_for_its_tensorflow(envbuilder: Com
     project(envbuilder, "tensorflow==0.12.1\n")
     ended = envbuilder("adopt", "old", "--no-lock", "--tensorflow", "1.4")
     assert ended.status == 0
-    assert "TensorFlow ==1.4.*   --tensorflow (stated)" in ended.stdout
+    assert "TensorFlow ==1.4.*  --tensorflow (stated)" in ended.stdout
     assert 'environment: "tf-1.4-' in (envbuilder.folder / "old" / "envbuilder.yaml").read_text(encoding="utf-8")
     assert envbuilder("adopt", "old", "--dry-run", "--tensorflow", "1.x.y").status == 2
 
