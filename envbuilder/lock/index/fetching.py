@@ -109,14 +109,7 @@ def fetch_into(
             ) from error
 
 
-def fetch_unpinned(
-    url: str,
-    target: Path,
-    *,
-    web: Web,
-    progress: Callable[[int, int], None] = lambda _done, _all: None,
-    pacing: Pacing = PACING,
-) -> None:
+def fetch_unpinned(url: str, target: Path, *, web: Web) -> None:
     """Download a file whose hash is not known, such as one that changes every day.
 
     Raises:
@@ -124,7 +117,8 @@ def fetch_unpinned(
         VerificationFailed: It is longer than the server states.
     """
     with target.open("w+b") as stream:
-        _download(IndexFile(file=target.name, sha256="", url=url), Receiver(stream), web, progress, pacing)
+        file = IndexFile(file=target.name, sha256="", url=url)
+        _download(file, Receiver(stream), web, lambda _done, _all: None, PACING)
 
 
 def length_of(wanted: IndexFile, web: Web) -> int:
