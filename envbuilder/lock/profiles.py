@@ -62,13 +62,10 @@ def profile_request(
 ) -> Resolution:
     """Return the request for what profiles add to an image, which keeps its packages exactly as they are.
 
+    Interpreter, C library, bounds and cut-off day are those of `shared`.
+
     The packages of the image are not read again: source distributions would have to be built, and build tools may be
     younger than the cut-off day.
-
-    Args:
-        profiles: The profiles.
-        installed: The packages of the image.
-        shared: Interpreter, C library, bounds and cut-off day.
     """
     return Resolution(
         python=shared.python,

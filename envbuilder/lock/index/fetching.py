@@ -39,7 +39,7 @@ def fetch(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     pacing: Pacing = PACING,
 ) -> Path:
-    """Download a file into a directory.
+    """Download a file into a directory, under its name.
 
     A broken download is resumed a few times from where it stopped.
 
@@ -49,9 +49,6 @@ def fetch(
         web: Sends the requests.
         progress: Progress callback; receives the bytes received and the total (0 if the server does not state it).
         pacing: Waits between two attempts.
-
-    Returns:
-        The file under its name.
 
     Raises:
         SourceUnreachable: The server does not respond, or does not have the file.
