@@ -187,7 +187,7 @@ class Stack:
 
 
 def stack_of(row: Environment, choice: BaseChoice | None) -> Stack:
-    """Return the requirements of an environment on a base; without one, of its wheel with the libraries of its build."""
+    """Return the requirements of an environment on a base; without one, of its wheel with the CUDA of its build."""
     need, system = row.cuda, choice.system if choice else None
     return Stack(
         environment=row.id,
