@@ -117,11 +117,7 @@ def support_of(facts: CudaFacts, row: Environment, choice: BaseChoice, capabilit
 def support_by(facts: CudaFacts, need: CudaNeed, libraries: tuple[Release, Release], capability: Release) -> GpuSupport:
     """Return the support for GPUs of one compute capability; for one outside the catalog, from the kernels alone.
 
-    Args:
-        facts: Drivers and GPUs.
-        need: The requirements of the wheel.
-        libraries: Releases of CUDA and cuDNN in the image.
-        capability: Compute capability.
+    The libraries are the releases of CUDA and cuDNN in the image.
 
     Raises:
         KeyError: As `support`.

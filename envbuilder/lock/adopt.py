@@ -236,13 +236,14 @@ def spec_of(
     markers = {"python_version": python.series, "python_full_version": f"{python.series}.0"}
     packages = [clue for clue in found.packages if _applies(clue, markers)]
     standalone = _standalone_keras(catalog, found, advice)
+    pairs = (clue.value.partition("=") for clue in found.variables)
     return Spec(
         environment=row.id,
         tensorflow=None if advice.is_own_release else advice.tensorflow,
         python=None if python.series == row.default_python.series else Release(python.series),
         packages=tuple(sorted({*(clue.value for clue in packages), *standalone})),
         apt=tuple(sorted({clue.value for clue in found.os_packages})),
-        env=tuple(sorted(dict(_pair(clue.value) for clue in found.variables).items())),
+        env=tuple(sorted({name: value for name, _, value in pairs}.items())),
         cutoff=day if day and day > row.cutoff else None,
         files=files,
         settings=ContainerSettings(
@@ -299,8 +300,3 @@ def _standalone_keras(catalog: Catalog, found: Conclusions, advice: Advice) -> t
 def _applies(clue: Clue, markers: dict[str, str]) -> bool:
     marker = Requirement(f"x; {clue.marker}").marker if clue.marker else None
     return marker is None or marker.evaluate(markers)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, _, value = text.partition("=")
-    return name, value

@@ -105,10 +105,6 @@ def resolvable(spec: Spec, trials: Trials) -> tuple[Spec, tuple[PackageChange, .
     All packages are tried at once. A group that does not fit is divided into the packages that the resolver names and
     the others, or halved, until those that do not fit are found. Such a package is built from source if that helps,
     else it may have any version, else it is left out.
-
-    Args:
-        spec: The spec.
-        trials: Tries packages; one that is not known to work is left out.
     """
     changes: list[PackageChange] = []
     accepted = replace(spec, packages=())

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 
 from packaging.version import Version
 
-from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.environments import Catalog
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.lock.closures import Chosen, Measure, with_sizes
@@ -62,13 +62,10 @@ def profile_request(
 ) -> Resolution:
     """Return the request for what profiles add to an image, which keeps its packages exactly as they are.
 
+    Interpreter, C library, bounds and cut-off day are those of `shared`.
+
     The packages of the image are not read again: source distributions would have to be built, and build tools may be
     younger than the cut-off day.
-
-    Args:
-        profiles: The profiles.
-        installed: The packages of the image.
-        shared: Interpreter, C library, bounds and cut-off day.
     """
     return Resolution(
         python=shared.python,
@@ -132,12 +129,14 @@ def with_profiles(
     # Own packages may lack an extra that a tool requires, so their metadata is read.
     own = {pin.name: pin for pin in lock.group(PackageGroup.OWN) if pin.is_wheel}
     others = [pin for pin in lock.packages if pin.group.is_installed and pin.name not in own]
+    row = catalog.environment(lock.environment)
+    bounds = (each.requirement for each in row.constraints) if row else ()
     python = Release(lock.python.version.series)
     shared = Resolution(
         python=python,
         glibc=base.glibc,
         requirements=(),
-        constraints=tuple(sorted({*_bounds(catalog.environment(lock.environment)), *map(_exactly, own.values())})),
+        constraints=tuple(sorted({*bounds, *map(_exactly, own.values())})),
         cutoff=_cutoff(lock),
     )
     found = resolve_profiles(profiles, others, shared, resolver)
@@ -158,10 +157,6 @@ def profile_inputs(profiles: Iterable[ChosenProfile]) -> tuple[tuple[str, str], 
 
 def _exactly(pin: Chosen | PackagePin) -> str:
     return f"{pin.name}=={pin.version}"
-
-
-def _bounds(row: Environment | None) -> tuple[str, ...]:
-    return tuple(each.requirement for each in row.constraints) if row else ()
 
 
 def _cutoff(lock: Lock) -> date:
