@@ -77,7 +77,7 @@ class EngineBases:
             reference: The name of the image.
             added: Tar of the OS packages, which becomes a second layer; None for none.
         """
-        self.progress(f"giving {tree.id} to the engine")
+        self.progress(f"loading {tree.id} into the engine")
         with self._scratch(".loading-") as work:
             archive = Path(work) / "image.tar"
             docker_archive(
