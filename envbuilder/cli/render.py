@@ -85,7 +85,7 @@ def _docker_build(environment: str, folder: Path) -> str:
 
 
 def _where(base: ImageRef, building: ImageRef | None) -> str:
-    given = ", which `envbuilder build` gives to the engine"
+    given = ", which `envbuilder build` loads into the engine"
     if building:
         return f"the bases {base} and {building} (BUILD_BASE){given}"
     return f"the base {base}{'' if base.digest else given}"

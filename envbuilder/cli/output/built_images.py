@@ -41,7 +41,7 @@ def _layer_table(layers: Sequence[BuiltLayer]) -> str:
     rows = [
         (
             size(layer.size).rjust(8),
-            meaning("made", Meaning.GOOD) if layer.made else meaning("there", Meaning.NEUTRAL),
+            meaning("made", Meaning.GOOD) if layer.made else meaning("reused", Meaning.NEUTRAL),
             layer.title,
         )
         for layer in layers

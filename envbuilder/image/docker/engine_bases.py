@@ -68,7 +68,7 @@ class EngineBases:
 
     def load(self, tree: DebTree, reference: ImageRef, added: Path | None = None) -> None:
         """Load a tree into the engine; a tar of OS packages becomes a second layer."""
-        self.progress(f"giving {tree.id} to the engine")
+        self.progress(f"loading {tree.id} into the engine")
         with self._scratch(".loading-") as work:
             archive = Path(work) / "image.tar"
             docker_archive(
