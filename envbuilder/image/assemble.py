@@ -114,7 +114,7 @@ def assemble(  # noqa: PLR0913  three are options
         ]
         for each in drafts:
             # Before anything is fetched.
-            each.refuse_apt(context.store)
+            each.refuse_apt()
         fetching = Fetching(context=context, journal=journal, stack=stack, cancellation=cancellation)
         making = Making(context=context, journal=journal, fetching=fetching, stack=stack)
         for each in drafts:

@@ -110,7 +110,7 @@ class Draft:
             )
         return any(layer.kind in _FROM_TREE for layer in self.to_make())
 
-    def refuse_apt(self, store: Store) -> None:
+    def refuse_apt(self) -> None:
         """Raise UsageError if a layer that has to be made needs OS packages on a registry image.
 
         Such a base is configured for archives of its own, so the lock names these packages by name, version and hash,
@@ -118,7 +118,7 @@ class Draft:
         """
         if self.lock.base.kind.is_tree:
             return
-        made = self.to_make(store)
+        made = self.to_make()
         added = [pin.name for layer in made for pin in layer.os_packages]
         if any(self.plan.built_in(layer) for layer in made):
             added += [pin.name for pin in self.lock.build_os_packages]
