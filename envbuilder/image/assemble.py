@@ -34,7 +34,6 @@ class Assembled:
 
     Attributes:
         lock: Its lock, which now contains the digests of the image.
-        plan: The plan that was followed.
         image: The image; its layers are in the store, except those that its registries held.
         made: Ids of the layers that were made by this run; the others were in the store.
         notes: Messages for the user: paths that two distributions contain, missing libraries.
