@@ -97,7 +97,7 @@ def serve(line: ServerRun) -> int:
         server = _server(line.server, own_network=ENGINES[engine].own_network)
         reference = built(session, _request(session, line.target, server.profile), engine)
     runner = ENGINES[engine].runner(session)
-    with _told(server):
+    with _told(server, server.forwarding(session.settings.environ)):
         return run_container(session, (reference, runner), server.command, _container(line, server))
 
 
@@ -148,13 +148,15 @@ def _container(line: ServerRun, server: Server) -> ContainerOptions:
 
 
 @contextmanager
-def _told(server: Server) -> Iterator[None]:
+def _told(server: Server, forwarding: str) -> Iterator[None]:
     """Print the link of a server as soon as it answers, while the block runs."""
     ended = threading.Event()
 
     def tell() -> None:
         if wait_for(server, ended):
             notice(f"{server.title} is ready; Ctrl-C ends it")
+            if forwarding:
+                notice(f"you are logged in by SSH: on your own machine, run `{forwarding}`, then open the link there")
             click.echo(server.address)
 
     watcher = threading.Thread(target=tell, daemon=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 LOOPBACK = "127.0.0.1"
@@ -35,6 +36,16 @@ class Server:
     def address(self) -> str:
         """Address of the page that the user opens."""
         return f"http://{LOOPBACK}:{self.port}{self.path}"
+
+    def forwarding(self, environ: Mapping[str, str]) -> str:
+        """Return the command that makes the address valid on the machine of an SSH login; empty if this is none.
+
+        Args:
+            environ: Environment variables of this process; sshd sets `SSH_CONNECTION`.
+
+        Source: https://man.openbsd.org/ssh#SSH_CONNECTION
+        """
+        return f"ssh -N -L {self.port}:{LOOPBACK}:{self.port} HOST" if environ.get("SSH_CONNECTION") else ""
 
 
 def jupyter(port: int, token: str, *, own_network: bool) -> Server:
