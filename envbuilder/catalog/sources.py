@@ -22,6 +22,10 @@ class Source:
 
     text: str
 
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text
+
 
 SourceList: TypeAlias = Annotated[
     tuple[Annotated[Source, Parsed(lambda text: Source(text=text), write=lambda source: source.text)], ...], NotEmpty()

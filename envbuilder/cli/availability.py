@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from envbuilder.catalog.selection import matching
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.documents import maintenance as documents
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
+from envbuilder.core.structure import document_of
 from envbuilder.curation.availability import Availability, Vanished, availability
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.catalogs import known_catalog
@@ -39,7 +43,8 @@ def command(pattern: str, sources: Sources, *, as_json: bool) -> None:
         print_json({"schema": 1, "environments": [_document(found) for found in seen]})
     else:
         gone = sum(len(found.vanished) for found in seen)
-        click.echo(f"{len(seen)} environments, {sum(found.files for found in seen)} files, {gone} missing")
+        environments = f"{len(seen)} environment{'' if len(seen) == 1 else 's'}"
+        click.echo(f"{environments}, {sum(found.files for found in seen)} files, {gone} missing")
     if not all(found.complete for found in seen):
         raise click.exceptions.Exit(1)
 
@@ -61,21 +66,13 @@ def _fate(vanished: Vanished) -> str:
     return "the index has another file under this name" if vanished.replaced else "the index does not list it"
 
 
-def _document(found: Availability) -> dict[str, object]:
-    return {
-        "id": found.row,
-        "complete": found.complete,
-        "files": found.files,
-        "missing": [
-            {
-                "name": each.file.name,
-                "version": each.file.version,
-                "file": each.file.file,
-                "sha256": each.file.sha256,
-                "python": each.python,
-                "bases": list(each.bases),
-                "replaced": each.replaced,
-            }
+def _document(found: Availability) -> dict[str, Any]:
+    return document_of(
+        documents.EnvironmentFiles,
+        found,
+        id=found.row,
+        missing=[
+            document_of(documents.VanishedFile, each.file, python=each.python, bases=each.bases, replaced=each.replaced)
             for each in found.vanished
         ],
-    }
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from envbuilder.catalog.environments import BaseSystem, Catalog
+from envbuilder.cli.documents import maintenance as documents
 from envbuilder.cli.groups import Group
 from envbuilder.cli.options import mirror_options
 from envbuilder.cli.output.printing import json_option, print_json, table
@@ -12,6 +13,7 @@ from envbuilder.cli.session import command_session
 from envbuilder.core.digests import shortened
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.lock.ingredient_sources import Sources
@@ -45,19 +47,11 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
     if registry:
         pushed = _push(session, reference, registry)
     if as_json:
-        print_json(
-            {
-                "schema": 1,
-                "id": tree.id,
-                "digest": tree.digest,
-                "size": tree.size,
-                "packages": [{"name": pin.name, "version": pin.version} for pin in tree.packages],
-                "image": str(reference) if loaded else None,
-                "pushed": pushed or None,
-            }
-        )
+        image = reference if loaded else None
+        print_json(document_of(documents.BaseBootstrap, tree, image=image, pushed=pushed))
         return
-    click.echo(f"{tree.id}: {len(tree.packages)} packages, {size(tree.size)}, {tree.digest}")
+    click.echo(f"{tree.id}: {len(tree.packages)} packages, {size(tree.size)}")
+    click.echo(f"  {tree.digest}")
     click.echo(
         f"in the engine as {reference}" if loaded else "no container engine is available; kept in the cache directory"
     )
@@ -70,7 +64,8 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
 def listing(*, as_json: bool) -> None:
     """List the bases of the catalog.
 
-    HERE is the digest of a base of packages that is in the cache directory.
+    HERE is the digest of a base of packages that is in the cache directory. FROM, an image or the suite of a
+    distribution, is left out on a narrow terminal.
     """
     session = command_session()
     rows = []
@@ -78,26 +73,11 @@ def listing(*, as_json: bool) -> None:
         tree = session.trees.current(system.id) if system.kind.is_tree else None
         rows.append((system, tree.digest if tree else ""))
     if as_json:
-        print_json(
-            {
-                "schema": 1,
-                "bases": [
-                    {
-                        "id": system.id,
-                        "kind": system.kind.value,
-                        "image": system.image or None,
-                        "suite": system.suite or None,
-                        "python": str(system.python),
-                        "glibc": str(system.glibc),
-                        "tree": digest or None,
-                    }
-                    for system, digest in rows
-                ],
-            }
-        )
+        bases = [document_of(documents.ListedBase, system, tree=digest) for system, digest in rows]
+        print_json({"schema": 1, "bases": bases})
         return
     header = ("BASE", "PYTHON", "GLIBC", "CUDA", "HERE", "FROM")
-    click.echo(table(header, [_line(system, digest) for system, digest in rows]))
+    click.echo(table(header, [_line(system, digest) for system, digest in rows], optional=len(header) - 1))
 
 
 def _line(system: BaseSystem, digest: str) -> tuple[str, ...]:

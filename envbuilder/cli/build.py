@@ -16,7 +16,7 @@ from envbuilder.cli.output.built_images import built_document, print_built
 from envbuilder.cli.output.fan_out import BuildOutput
 from envbuilder.cli.output.preflight import warn_before_build
 from envbuilder.cli.output.printing import json_option, notice, print_json
-from envbuilder.cli.output.signatures import print_signed, signed_documents
+from envbuilder.cli.output.signatures import print_signed
 from envbuilder.cli.output.watching import watched
 from envbuilder.cli.sign import opened_key, sign_option
 from envbuilder.core.errors import EnvbuilderError, UsageError
@@ -77,7 +77,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
             raise
         signed = sign_pushed(session, images, key) if key else ()
     if as_json:
-        print_json(built_document(chosen, images, log) | {"signatures": signed_documents(signed)})
+        print_json(built_document(chosen, images, log, signed))
     else:
         print_built(images)
         print_signed(signed)

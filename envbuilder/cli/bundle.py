@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.output.watching import watched
 from envbuilder.cli.session import command_session
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.image.attestation.signatures import sign
 from envbuilder.image.bundle import bundle
@@ -45,16 +47,8 @@ def command(target: str | None, output: Path, key: Path | None, sources: Sources
             written = bundle(lock, output, session.store, gatherer(session, merged).gather(lock))
         signature = sign(output, key, environ=session.settings.environ) if key else None
     if as_json:
-        print_json(
-            {
-                "schema": 1,
-                "bundle": str(output),
-                "lock": digest(lock),
-                "bytes": written.size,
-                "sha256": written.sha256,
-                "signature": str(signature) if signature else None,
-            }
-        )
+        found = {"bundle": output, "lock": digest(lock), "bytes": written.size, "signature": signature}
+        print_json(document_of(documents.BundleDocument, written, **found))
     else:
         click.echo(f"wrote {output}: {size(written.size)}, all files that {lock.environment} needs")
         if signature:

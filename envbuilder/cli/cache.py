@@ -5,10 +5,12 @@ from __future__ import annotations
 import click
 
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.documents import maintenance as documents
 from envbuilder.cli.groups import Group
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json, table
 from envbuilder.cli.output.streams import visible
 from envbuilder.core.cache_directories import KEPT, STORE, bytes_of
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.image.cache_usage import prune, room_usage, usage
 from envbuilder.image.layers.records import Records
@@ -34,37 +36,33 @@ def list_command(*, as_json: bool) -> None:
     changes = [(kept, kept.used) for kept in kept_in(cache / KEPT)]
     total = bytes_of(cache)
     if as_json:
+        images = [
+            document_of(
+                documents.KeptImage,
+                kept,
+                manifest=kept.image.manifest.descriptor.digest,
+                bytes=whole,
+                bytes_of_its_own=own,
+            )
+            for kept, whole, own in found.images
+        ]
+        kept_changes = [
+            document_of(documents.KeptChanges, kept, name=kept.folder.name, manifest=kept.digest, bytes=used)
+            for kept, used in changes
+        ]
         print_json(
-            {
-                "schema": 1,
-                "folder": str(store.folder),
-                "images": [
-                    {
-                        "name": kept.name,
-                        "manifest": kept.image.manifest.descriptor.digest,
-                        "lock": kept.lock,
-                        "bytes": whole,
-                        "bytes_of_its_own": own,
-                    }
-                    for kept, whole, own in found.images
-                ],
-                "kept_changes": [
-                    {
-                        "name": kept.folder.name,
-                        "image": kept.image,
-                        "manifest": kept.digest,
-                        "engine": kept.engine or None,
-                        "bytes": used,
-                    }
-                    for kept, used in changes
-                ],
-                "layer_bytes": found.layers,
-                "loose_layer_bytes": found.loose,
-                "download_bytes": found.files,
-                "unpacked_bytes": found.beside,
-                "directories": [{"name": room.name, "holds": room.holds, "bytes": used} for room, used in rooms],
-                "bytes": total,
-            }
+            document_of(
+                documents.CacheList,
+                store,
+                images=images,
+                kept_changes=kept_changes,
+                layer_bytes=found.layers,
+                loose_layer_bytes=found.loose,
+                download_bytes=found.files,
+                unpacked_bytes=found.beside,
+                directories=[document_of(documents.CacheDirectory, room, bytes=used) for room, used in rooms],
+                bytes=total,
+            )
         )
         return
     rows = [
@@ -134,20 +132,11 @@ def verify_command(*, removing: bool, as_json: bool) -> None:
     cache, store = here.cache, Store(folder=here.room(STORE))
     found = verify_cache(cache, store, Records(store=store), notice, removing=removing)
     if as_json:
-        print_json(_document(found))
+        print_json(document_of(documents.CacheVerify, found, checked=found.parts))
     else:
         _tell(found)
     if any(not each.removed for each in found.damaged):
         raise click.exceptions.Exit(1)
-
-
-def _document(found: CacheState) -> dict[str, object]:
-    return {
-        "schema": 1,
-        "checked": [{"holds": part.holds, "count": part.count, "bytes": part.bytes} for part in found.parts],
-        "damaged": [{"path": str(each.path), "reason": each.reason, "removed": each.removed} for each in found.damaged],
-        "unchecked": list(found.unchecked),
-    }
 
 
 def _one_line(text: str) -> str:

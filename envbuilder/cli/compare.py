@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from envbuilder.catalog.selection import meant
+from envbuilder.cli.documents import machines as documents
 from envbuilder.cli.output.printing import folded, heading, json_option, print_json, width
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.files import read_text
+from envbuilder.core.structure import document_of
 from envbuilder.diagnostics.compare.compare import compare
 from envbuilder.diagnostics.compare.comparison import AppliesTo, Comparison, Difference, Effect, SystemKind
 from envbuilder.diagnostics.compare.systems import system_of
@@ -120,29 +123,16 @@ def _out_of_memory(found: Comparison, failing: tuple[AppliesTo, ...]) -> Iterato
                 yield f"  Environments that run there: `envbuilder list --fits {system.name}`"
 
 
-def _document(found: Comparison) -> dict[str, object]:
-    return {
-        "schema": 1,
-        "a": {"name": found.a.name, "kind": found.a.kind.value},
-        "b": {"name": found.b.name, "kind": found.b.kind.value},
-        "differences": [_one(each) for each in found.differences],
-        "unknown": [{"topic": each.topic, "a": each.a or None, "b": each.b or None} for each in found.unknown],
-        "same": list(found.same),
-        "out_of_memory": _effects(found.out_of_memory),
-    }
+def _document(found: Comparison) -> dict[str, Any]:
+    return document_of(
+        documents.CompareDocument,
+        found,
+        differences=[
+            document_of(documents.Difference, each, effects=_effects(each.effects)) for each in found.differences
+        ],
+        out_of_memory=_effects(found.out_of_memory),
+    )
 
 
-def _one(difference: Difference) -> dict[str, object]:
-    return {
-        "topic": difference.topic,
-        "a": difference.a,
-        "b": difference.b,
-        "effects": _effects(difference.effects),
-    }
-
-
-def _effects(effects: Sequence[Effect]) -> list[dict[str, object]]:
-    return [
-        {"on": effect.applies_to.value, "text": effect.text, "out_of_memory": effect.out_of_memory}
-        for effect in effects
-    ]
+def _effects(effects: Sequence[Effect]) -> list[dict[str, Any]]:
+    return [document_of(documents.Effect, effect, on=effect.applies_to) for effect in effects]

@@ -22,9 +22,7 @@ from envbuilder.wiring.settings import Settings
 def environment_ids(catalogs: Iterable[Path], start: str) -> list[str]:
     """Return the ids of the environments of catalogs that begin with a text, oldest release first.
 
-    Args:
-        catalogs: Their directories; only names of files are read.
-        start: Beginning of an id.
+    Only names of files in the directories of the catalogs are read.
     """
     files = [file for folder in catalogs for file in (folder / "environments").glob("*.yaml")]
     return sorted({file.stem for file in files if file.stem.startswith(start)}, key=_by_number)
@@ -51,11 +49,6 @@ def environments(ctx: click.Context, param: click.Parameter | None, start: str) 
     """Return locks of this directory and environments that begin with a text; a file if there are none.
 
     An invalid configuration has no environments, and no message: it would end up in the line that is being typed.
-
-    Args:
-        ctx: Context of click.
-        param: Parameter of click.
-        start: Beginning of a word.
     """
     try:
         ids = environment_ids(_catalogs(command_settings()), start)
@@ -66,12 +59,7 @@ def environments(ctx: click.Context, param: click.Parameter | None, start: str) 
 
 
 class EnvironmentWords(click.Command):
-    """Placeholder for a command while a shell completes one of its arguments.
-
-    Args:
-        name: Name of the command.
-        load: Imports the command; called to complete an option.
-    """
+    """Placeholder for a command while a shell completes one of its arguments."""
 
     def __init__(self, name: str, load: Callable[[], click.Command]) -> None:
         settings = {"ignore_unknown_options": True, "allow_extra_args": True}

@@ -29,7 +29,6 @@ class ConfiguredOption:
     """A value of an option.
 
     Attributes:
-        command: Words of the command.
         name: Name of the option without dashes.
         parameter: Name of the parameter for click.
         given: Value as given.
@@ -51,12 +50,6 @@ class _Invalid(Exception):
 
 def defaults(name: str, command: click.Command, words: Words, known: Collection[str]) -> dict[str, object]:
     """Return the configured values of a command and of those below it, as `default_map` of click has them.
-
-    Args:
-        name: Name of the command.
-        command: The command.
-        words: Words of the group that it belongs to.
-        known: All commands of that group.
 
     Raises:
         InvalidInput: The configuration file is invalid, or names a command or an option that does not exist.

@@ -8,7 +8,7 @@ import os
 import posixpath
 import pwd
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,16 +33,14 @@ class ContainerOptions:
     Attributes:
         memory: GPU memory policy; None for that of the image.
         gpus: Whether it gets the GPUs; None means if there are any.
-        devices: CDI devices instead of all GPUs.
-        mounts: `DIR[:PATH]` each.
+        mounts: `DIR[:PATH[:ro]]` each.
         keep: Where changes of the image are kept; empty to discard them.
         workdir: Working directory; empty for the first mount, or the image's.
         variables: `NAME[=VALUE]` each.
+        variable_files: Files with such lines, in order.
         user: User; empty for the caller if there are mounts, else for that of the image.
         ports: `[IP:]HOST:CONTAINER` each.
-        no_network: Whether it has no access to any network.
         tty: Whether it gets a terminal; None means if this process has one.
-        interactive: Whether it gets standard input.
     """
 
     memory: MemoryPolicy | None
@@ -52,6 +50,7 @@ class ContainerOptions:
     keep: str
     workdir: str
     variables: tuple[str, ...]
+    variable_files: tuple[Path, ...]
     user: str
     ports: tuple[str, ...]
     no_network: bool
@@ -66,8 +65,8 @@ container_options = grouped(
         "--mount",
         "mounts",
         multiple=True,
-        metavar="DIR[:PATH]",
-        help="Directory of this host to mount read-write; the command runs as you. Repeatable.",
+        metavar="DIR[:PATH[:ro]]",
+        help="Directory of this host to mount, read-only with `:ro`; the command runs as you. Repeatable.",
     ),
     click.option(
         "--keep",
@@ -85,6 +84,7 @@ container_options = grouped(
         help="Forward a TCP port of this host to the command. Default of IP: 127.0.0.1. Repeatable.",
     ),
     click.option(
+        "-e",
         "--env",
         "variables",
         multiple=True,
@@ -92,12 +92,22 @@ container_options = grouped(
         help="Set an environment variable; without VALUE, copy it from this host. Repeatable.",
     ),
     click.option(
+        "--env-file",
+        "variable_files",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="File with a line NAME[=VALUE] for each variable, and comments; --env replaces them. Repeatable.",
+    ),
+    click.option(
+        "-w",
         "--workdir",
         metavar="PATH",
         default="",
         help="Working directory. Default: the first --mount, else that of the image.",
     ),
     click.option(
+        "-u",
         "--user",
         metavar="NAME|UID[:GID]",
         default="",
@@ -137,41 +147,59 @@ def run_container(
 ) -> int:
     """Run a command in a new container, connected to this process; return its exit status.
 
-    Args:
-        session: Settings, catalog and engines.
-        chosen: Reference of the image, and what runs it.
-        command: Program and arguments.
-        options: The container.
-
     Raises:
         UsageError: An option has a wrong value, or the engine does not support it.
     """
-    shared = tuple(_mount(text) for text in options.mounts)
-    environ = session.settings.environ
     console = _console(tty=options.tty, interactive=options.interactive)
-    variables = dict(_variable(text, environ) for text in options.variables)
-    if console.terminal and "TERM" in environ:
-        variables.setdefault("TERM", environ["TERM"])
     reference, runner = chosen
-    request = RunRequest(
-        image=reference,
-        command=command,
-        env=tuple(sorted(variables.items())),
-        devices=options.devices,
-        network="none" if options.no_network else "default",
-        user=options.user,
-        caller=_caller() if shared and not options.user else None,
-        shared=shared,
-        folder=_workdir(options.workdir) or (shared[0][1] if shared else ""),
-        ports=tuple(_port(text) for text in options.ports),
-        writable=True,
-        keep=_keep(options.keep),
-    )
+    request = container_request(reference, command, options, session.settings.environ, terminal=console.terminal)
     prepared = prepare(runner, request, options.memory, gpus=options.gpus)
     with_gpus = "with the GPUs" if prepared.request.gpus else "without GPUs"
     policy = f"; GPU memory: {prepared.memory}" if prepared.memory else ""
     session.progress(f"running in {request.image} {with_gpus}{policy}")
     return runner.follow(prepared.request, console)
+
+
+def container_request(
+    image: str, command: tuple[str, ...], options: ContainerOptions, environ: Mapping[str, str], *, terminal: bool
+) -> RunRequest:
+    """Return the container that some options describe.
+
+    Args:
+        image: Reference of the image.
+        command: Program and arguments.
+        options: The options.
+        environ: Environment variables of this process.
+        terminal: Whether the command gets a terminal.
+
+    Raises:
+        UsageError: An option has a wrong value.
+    """
+    mounts = tuple(_mount(text) for text in options.mounts)
+    lines = (line for file in options.variable_files for line in _lines(file))
+    variables = dict(
+        (
+            *(_variable(text, environ, f"{where}: ", "") for where, text in lines),
+            *(_variable(text, environ, "--env ", "--env ") for text in options.variables),
+        )
+    )
+    if terminal and "TERM" in environ:
+        variables.setdefault("TERM", environ["TERM"])
+    return RunRequest(
+        image=image,
+        command=command,
+        env=tuple(sorted(variables.items())),
+        devices=options.devices,
+        network="none" if options.no_network else "default",
+        user=options.user,
+        caller=_caller() if mounts and not options.user else None,
+        mounts=tuple((mount.folder, mount.path) for mount in mounts if mount.is_read_only),
+        shared=tuple((mount.folder, mount.path) for mount in mounts if not mount.is_read_only),
+        folder=_workdir(options.workdir) or (mounts[0].path if mounts else ""),
+        ports=tuple(_port(text) for text in options.ports),
+        writable=True,
+        keep=_keep(options.keep),
+    )
 
 
 def _console(*, tty: bool | None, interactive: bool) -> Console:
@@ -209,9 +237,23 @@ def _caller() -> Caller:
     return Caller(uid=uid, gid=os.getegid(), name=name)
 
 
-def _mount(text: str) -> tuple[str, str]:
-    """Return the directory of this host and its path in the container, `/work/NAME` by default."""
-    source, colon, target = text.partition(":")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mount:
+    """A directory of this host in a container."""
+
+    folder: str
+    path: str
+    is_read_only: bool
+
+
+def _mount(text: str) -> _Mount:
+    """Return `DIR[:PATH[:ro]]`; the path in the container is `/work/NAME` by default."""
+    source, colon, rest = text.partition(":")
+    target, has_mode, mode = rest.partition(":")
+    if has_mode and mode not in {"ro", "rw"}:
+        raise UsageError(
+            f"--mount {text}: {mode!r} is not a mode of a mount", hint="read-only: --mount .:/work:ro; default: rw"
+        )
     folder = Path(source).resolve()
     if not folder.is_dir():
         raise UsageError(f"--mount {source}: no such directory", hint="specify an existing directory")
@@ -224,7 +266,7 @@ def _mount(text: str) -> tuple[str, str]:
         raise UsageError(
             f"--mount {text}: {target!r} is reserved for the container", hint="use another path: --mount .:/work"
         )
-    return str(folder), path
+    return _Mount(folder=str(folder), path=path, is_read_only=mode == "ro")
 
 
 def _workdir(text: str) -> str:
@@ -248,12 +290,31 @@ def _keep(text: str) -> str:
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
-def _variable(text: str, environ: Mapping[str, str]) -> tuple[str, str]:
+def _lines(file: Path) -> Iterator[tuple[str, str]]:
+    """Yield each variable of a file with its position, by the rules of Docker: no quotes, nothing is expanded."""
+    try:
+        lines = file.read_text("utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise UsageError(
+            f"--env-file {file} cannot be read: {reason}", hint="specify a file of NAME=VALUE lines"
+        ) from error
+    for number, line in enumerate(lines, 1):
+        text = line.lstrip().rstrip("\r")
+        if text and not text.startswith("#"):
+            yield f"{file}:{number}", text
+
+
+def _variable(text: str, environ: Mapping[str, str], where: str, option: str) -> tuple[str, str]:
+    """Return name and value of `NAME[=VALUE]`; errors have no value of a file, which may be secret."""
     name, equals, value = text.partition("=")
     if not name:
-        raise UsageError(f"--env {text}: the name of the variable is missing", hint="use --env NAME=VALUE")
+        shown = text if option else "=…"
+        raise UsageError(f"{where}{shown}: the name of the variable is missing", hint=f"use {option}NAME=VALUE")
+    if any(each.isspace() for each in name):
+        raise UsageError(f"{where}{name}: a name of a variable has no spaces", hint=f"use {option}NAME=VALUE")
     if not equals and name not in environ:
-        raise UsageError(f"--env {name}: the variable is not set on this host", hint=f"set a value: --env {name}=…")
+        raise UsageError(f"{where}{name}: the variable is not set on this host", hint=f"set a value: {option}{name}=…")
     return name, value if equals else environ[name]
 
 

@@ -15,9 +15,8 @@ from envbuilder.cli.options import EXECUTION_TARGET, ParsedValue, grouped
 from envbuilder.cli.output.fan_out import FanOutOutput, outcome_line
 from envbuilder.cli.output.printing import notice, print_json
 from envbuilder.cluster.execution.executor import Done, FailedItem, Lost, Outcome, WorkItem
-from envbuilder.cluster.execution.finished_items import Results
+from envbuilder.cluster.execution.finished_items import Results, run_unfinished
 from envbuilder.cluster.execution.targets import SYNTAX, ExecutionTarget
-from envbuilder.cluster.execution.unfinished import run_unfinished
 from envbuilder.core.errors import IncompleteRun, UsageError
 from envbuilder.wiring.execution import executor_of, finished_items, result_key
 from envbuilder.wiring.settings import Settings
@@ -42,7 +41,6 @@ class FanOutRequest:
 
     Attributes:
         on: Place; None runs the command itself.
-        again: Include what is finished.
     """
 
     on: ExecutionTarget | None
@@ -52,11 +50,7 @@ class FanOutRequest:
 def fan_out_options(
     again: str = "With --on: also repeat what an earlier, incomplete call has finished.",
 ) -> Callable[[F], F]:
-    """Add `--on` and `--again`; the command receives them as a `FanOutRequest`.
-
-    Args:
-        again: Help of `--again`.
-    """
+    """Add `--on` and `--again`; the command receives them as a `FanOutRequest`."""
     return grouped(
         "elsewhere",
         FanOutRequest,
@@ -93,8 +87,7 @@ def sent_arguments(name: str, *, left_out: Sequence[str] = (), always: Sequence[
 def refuse_with_on(**options: str) -> None:
     """Raise UsageError if an option is given that cannot be combined with `--on`.
 
-    Args:
-        options: Reason for each, by the name of the parameter.
+    `options` has the reason for each, by the name of its parameter.
 
     Raises:
         UsageError: One of them is given.

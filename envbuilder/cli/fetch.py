@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
+from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.missing_files import missing_documents, print_missing, refuse_missing
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.output.watching import watched
 from envbuilder.cli.session import command_session
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.fetching import Fetched, fetch_files
@@ -39,16 +42,16 @@ def command(targets: Sequence[str], output: Path, sources: Sources, *, offline: 
         refuse_missing(fetched.missing)
 
 
-def _document(fetched: Fetched, output: Path) -> dict[str, object]:
-    return {
-        "schema": 1,
-        "directory": str(output),
-        "locks": [str(path) for path in fetched.locks],
-        "files": len(fetched.files),
-        "bytes": fetched.size,
-        "bases": list(fetched.registry_bases),
-        "missing": missing_documents(fetched.missing),
-    }
+def _document(fetched: Fetched, output: Path) -> dict[str, Any]:
+    return document_of(
+        documents.FetchDocument,
+        fetched,
+        directory=output,
+        files=len(fetched.files),
+        bytes=fetched.size,
+        bases=fetched.registry_bases,
+        missing=missing_documents(fetched.missing),
+    )
 
 
 def _print(fetched: Fetched, output: Path) -> None:

@@ -38,7 +38,6 @@ class LazyGroup(click.Group):
 
     Attributes:
         modules: Module of each command by its name.
-        environments: As given.
         words: Words in front of its commands, after `envbuilder`.
     """
 

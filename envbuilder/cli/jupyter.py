@@ -33,7 +33,6 @@ class ServerOptions:
     """The server to start instead of a command.
 
     Attributes:
-        jupyter: Start JupyterLab.
         logs: Directory that TensorBoard shows; None not to start it.
     """
 
@@ -75,8 +74,6 @@ class ServerRun:
         words: Command on the command line, which there must not be.
         engine: Engine that builds and runs the image.
         runtime: Runtime on the command line, which there must not be.
-        server: The server.
-        options: Its container.
     """
 
     target: str | None

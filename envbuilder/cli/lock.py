@@ -21,8 +21,7 @@ from envbuilder.lock.diff import compare
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import SPEC, digest, dump, read_lock, replaced_lock
-from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.staleness import out_of_date, staleness
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.locks import locked
@@ -121,9 +120,14 @@ def _made(session: Session, spec: Spec, day: date | None, before: Lock | None, *
         return unpinned_lock(session, spec, upgrade=day)
 
 
+def _again(file: Path) -> str:
+    """Return the command that locks a spec."""
+    return "`envbuilder lock`" if file == SPEC else f"`envbuilder lock {file}`"
+
+
 def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: bool) -> None:
     if not target.is_file():
-        raise UsageError(f"lock not found: {target}", hint="`envbuilder lock`")
+        raise UsageError(f"lock not found: {target}", hint=_again(file))
     changes = staleness(catalog, spec, read_lock(target))
     if as_json:
         document = [change_document(change) for change in changes]
@@ -131,7 +135,7 @@ def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: b
     elif changes:
         click.echo(out_of_date(target))
         print_changes(changes)
-        click.echo(f"next: `envbuilder lock{'' if file == SPEC else f' {file}'}`")
+        click.echo(f"next: {_again(file)}")
     else:
         click.echo(f"{target} is up to date")
     if changes:

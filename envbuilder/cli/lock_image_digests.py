@@ -11,8 +11,8 @@ from envbuilder.image.layers.cached_bases import with_libraries
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, assembly_context
 from envbuilder.wiring.layer_caches import layer_cache
@@ -26,11 +26,7 @@ _LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError, L
 def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | None) -> Lock:
     """Return a lock with the digests of its image; without them, and with a notice, if they cannot be computed.
 
-    Args:
-        session: Settings, catalog and stores.
-        lock: The pins.
-        sources: Sources of the files.
-        before: The lock that this one replaces: layers in it need not be made.
+    Layers of `before`, the lock that this one replaces, need not be made.
 
     Raises:
         VerificationFailed: A file does not match its hash, or the image would lack a library.

@@ -89,11 +89,7 @@ STOPPED = frozenset(128 + number for number in (signal.SIGINT, *_STOPPING))
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked the process to end; it is cleaned up as after Ctrl-C.
-
-    Attributes:
-        signal: The signal.
-    """
+    """A signal asked the process to end; it is cleaned up as after Ctrl-C."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import click
 
+from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import REPOSITORY, source_options
 from envbuilder.cli.output.missing_files import missing_documents, print_missing, refuse_missing
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.output.watching import watched
 from envbuilder.cli.session import command_session
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.mirroring import Mirrored, mirror_inputs
@@ -43,20 +46,18 @@ def command(targets: Sequence[str], repository: str, sources: Sources, *, as_jso
         click.echo(f"next: `envbuilder build --mirror {repository}`, or `sources: mirror:` in the spec")
 
 
-def _document(outcome: Mirrored) -> dict[str, object]:
+def _document(outcome: Mirrored) -> dict[str, Any]:
     push = outcome.push
-    return {
-        "lock": outcome.lock,
-        "environment": outcome.environment,
-        "reference": push.reference if push else None,
-        "digest": push.digest if push else None,
-        "files": push.pushed_layers + push.present_layers if push else None,
-        "sent_files": push.pushed_layers if push else None,
-        "sent_bytes": push.pushed_bytes if push else None,
-        "image": outcome.image or None,
-        "base": outcome.base or None,
-        "missing": missing_documents(outcome.missing),
-    }
+    return document_of(
+        documents.MirroredLock,
+        outcome,
+        reference=push and push.reference,
+        digest=push and push.digest,
+        files=push and push.pushed_layers + push.present_layers,
+        sent_files=push and push.pushed_layers,
+        sent_bytes=push and push.pushed_bytes,
+        missing=missing_documents(outcome.missing),
+    )
 
 
 def _print(outcome: Mirrored) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 from packaging.version import Version
 
+from envbuilder.cli.documents import projects as documents
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output.printing import folded, json_option, print_json, table
 from envbuilder.cli.session import command_session
 from envbuilder.core.digests import shortened
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.image.plan.layers import plan
-from envbuilder.image.plan.plan import Plan
+from envbuilder.image.plan.plan import Layer, Plan
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
@@ -66,31 +69,30 @@ def _identity(lock: Lock) -> Iterator[str]:
     yield f"manifest  {lock.image.manifest if lock.image else 'not known yet: `envbuilder lock` computes it'}"
 
 
-def _document(lock: Lock, planned: Plan, trusted: tuple[str, ...]) -> dict[str, object]:
-    known = {layer.id: layer for layer in lock.image.layers} if lock.image else {}
-    return {
-        "schema": 1,
-        "environment": lock.environment,
-        "lock": None if lock.unpinned else digest(lock),
-        "unpinned": list(lock.unpinned),
-        "manifest": lock.image.manifest if lock.image else None,
-        "config": lock.image.config if lock.image else None,
-        "layers": [
-            {
-                "id": layer.id,
-                "kind": layer.kind.value,
-                "title": layer.title,
-                "packages": [f"{pin.name}=={pin.version}" for pin in layer.packages],
-                "os_packages": [f"{pin.name}={pin.version}" if pin.version else pin.name for pin in layer.os_packages],
-                "archives": [archive.file for archive in layer.archives],
-                "files": [file.path for file in layer.files],
-                "links": [f"{link.name} -> {link.target}" for link in layer.links],
-                "fetch_bytes": layer.size,
-                "digest": known[layer.id].blob.digest if layer.id in known else None,
-                "diff_id": known[layer.id].diff_id if layer.id in known else None,
-                "size": known[layer.id].blob.size if layer.id in known else None,
-            }
-            for layer in planned.layers
-        ],
-        "trusts": list(trusted),
-    }
+def _document(lock: Lock, planned: Plan, trusted: tuple[str, ...]) -> dict[str, Any]:
+    return document_of(
+        documents.PlanDocument,
+        lock,
+        lock=None if lock.unpinned else digest(lock),
+        manifest=lock.image and lock.image.manifest,
+        config=lock.image and lock.image.config,
+        layers=[_layer(layer, lock) for layer in planned.layers],
+        trusts=trusted,
+    )
+
+
+def _layer(layer: Layer, lock: Lock) -> dict[str, Any]:
+    known = next((each for each in lock.image.layers if each.id == layer.id), None) if lock.image else None
+    return document_of(
+        documents.PlannedLayer,
+        layer,
+        packages=[f"{pin.name}=={pin.version}" for pin in layer.packages],
+        os_packages=[f"{pin.name}={pin.version}" if pin.version else pin.name for pin in layer.os_packages],
+        archives=[archive.file for archive in layer.archives],
+        files=[file.path for file in layer.files],
+        links=[f"{link.name} -> {link.target}" for link in layer.links],
+        fetch_bytes=layer.size,
+        digest=known and known.blob.digest,
+        diff_id=known and known.diff_id,
+        size=known and known.blob.size,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,6 +11,8 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.evidence import Grade
 from envbuilder.catalog.selection import find, matching
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.documents import maintenance as documents
+from envbuilder.cli.documents.environments import ShownEvidence
 from envbuilder.cli.fan_out import FanOutCommand, FanOutRequest, fan_out_options, run_elsewhere, sent_arguments
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.fan_out import ProofOutput
@@ -21,6 +24,7 @@ from envbuilder.cluster.execution.executor import Done
 from envbuilder.cluster.execution.finished_items import NoResults
 from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
+from envbuilder.core.structure import document_of
 from envbuilder.curation.prove import Proven, prove, recorded_proof
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.catalogs import known_catalog
@@ -183,18 +187,16 @@ def _tell(outcome: Proven, grade: Grade, place: str) -> None:
     say_result(folded(f"{place} {row.id}: {outcome.reached.value}{note}: {seen}"))
 
 
-def _document(outcome: Proven) -> dict[str, object]:
+def _document(outcome: Proven) -> dict[str, Any]:
     row = outcome.row
-    return {
-        "id": row.id,
-        "proven": outcome.reached is not None,
-        "ran": outcome.again,
-        "evidence": [
-            {"grade": entry.grade.value, "what": str(entry), "when": entry.when.isoformat()}
+    return document_of(
+        documents.ProvenEnvironment,
+        row,
+        proven=outcome.reached is not None,
+        ran=outcome.again,
+        evidence=[
+            document_of(ShownEvidence, entry, what=entry)
             for entry in row.evidence
             if entry.grade.rank >= Grade.RESOLVED.rank
         ],
-        "unproven": [
-            {"grade": entry.grade.value, "why": entry.why, "when": entry.when.isoformat()} for entry in row.unproven
-        ],
-    }
+    )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import assert_never
+from typing import Any, assert_never
 
 import click
 
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.documents import maintenance as documents
 from envbuilder.cli.output.printing import folded, notice, print_json
 from envbuilder.core.errors import UsageError
+from envbuilder.core.structure import document_of
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.prove_archives import (
     ArchiveProof,
@@ -92,16 +94,13 @@ def _tell(proof: ArchiveProof | Unopened) -> None:
             assert_never(proof)
 
 
-def _document(proof: ArchiveProof | Unopened) -> dict[str, object]:
+def _document(proof: ArchiveProof | Unopened) -> dict[str, Any]:
     if isinstance(proof, Unopened):
         return {"id": proof.archive.id, "opened": False, "problems": [proof.why], "libraries": []}
-    new = {each.soname for each in proof.new}
-    return {
-        "id": proof.archive.id,
-        "opened": True,
-        "problems": list(proof.problems),
-        "libraries": [
-            {"soname": each.soname, "sha256": each.sha256, "size": each.size, "recorded": each.soname in new}
-            for each in proof.libraries
-        ],
-    }
+    return document_of(
+        documents.ProvenArchive,
+        proof,
+        id=proof.archive.id,
+        opened=True,
+        libraries=[document_of(documents.ProvenLibrary, each, recorded=each in proof.new) for each in proof.libraries],
+    )

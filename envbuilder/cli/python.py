@@ -9,12 +9,15 @@ from pathlib import Path
 
 import click
 
+from envbuilder.cli.documents import maintenance as documents
 from envbuilder.cli.groups import Group
 from envbuilder.cli.output.printing import json_option, print_json, table
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import ToolMissing, UsageError
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.core.versions import Release
+from envbuilder.image.base.available_pythons import archives_in
 from envbuilder.image.base.installed_pythons import installed_pythons
 from envbuilder.wiring.ingredients import pack_python
 from envbuilder.wiring.session import Session
@@ -50,18 +53,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
             output.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(archive.path, output / archive.path.name)
     if as_json:
-        print_json(
-            {
-                "schema": 1,
-                "file": archive.path.name,
-                "version": str(archive.version),
-                "sha256": archive.sha256,
-                "size": archive.size,
-                "glibc": str(archive.glibc),
-                "needs": list(archive.needs),
-                "missing": list(archive.missing or ()),
-            }
-        )
+        print_json(document_of(documents.PythonPack, archive, file=archive.path.name, missing=archive.missing or ()))
         return
     click.echo(f"{archive.path.name}: {size(archive.size)}, sha256 {archive.sha256}")
     click.echo(f"runs on glibc {archive.glibc} or later; needs {', '.join(archive.needs)}")
@@ -73,7 +65,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
 @json_option
 def listing(*, as_json: bool) -> None:
     """List the interpreter archives in the cache directory."""
-    found = command_session().files.named("cpython-*.tar.gz")
+    found = archives_in(command_session().files.folder)
     rows = [(path.name, size(path.stat().st_size), path.parent.name) for path in found]
     if as_json:
         print_json({"schema": 1, "archives": [{"file": name, "sha256": digest} for name, _, digest in rows]})

@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 from packaging.version import Version
 
+from envbuilder.cli.documents.projects import Rendered
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output.printing import folded, json_option, print_json
 from envbuilder.cli.session import command_session
 from envbuilder.core.references import ImageRef
+from envbuilder.core.structure import document_of
 from envbuilder.image.plan.layers import image_reference
 from envbuilder.image.render import rendered, write
 from envbuilder.lock.ingredient_sources import Sources
@@ -67,17 +69,8 @@ def command(  # noqa: PLR0913  one parameter for each option
             ]
         )
         identity = None if lock.unpinned else digest(lock)
-        print_json(
-            {
-                "schema": 1,
-                "folder": str(output),
-                "lock": identity,
-                "unpinned": list(lock.unpinned),
-                "base": str(base),
-                "build_base": str(building) if building else None,
-                "files": paths,
-            }
-        )
+        found = {"folder": output, "lock": identity, "base": base, "build_base": building, "files": paths}
+        print_json(document_of(Rendered, lock, **found))
         return
     count = len(files.texts) + len(files.attachments) + len(inputs.libraries) - 1
     click.echo(f"wrote {output}: Dockerfile and {count} files in its build context")

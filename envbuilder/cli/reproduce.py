@@ -7,13 +7,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
+from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import BuildFailed
+from envbuilder.core.structure import document_of
 from envbuilder.image.reproduce import (
     ODD,
     PLAIN,
@@ -23,9 +26,9 @@ from envbuilder.image.reproduce import (
     reproduce,
 )
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
 from envbuilder.wiring.configuration import ACCEPT_NVIDIA_EULA
@@ -119,23 +122,22 @@ def _tell(lock: Lock, attempts: tuple[BuildAttempt, ...], differ: tuple[str, ...
         click.echo(f"the lock has {lock.image.manifest}: {why}; run `envbuilder lock`")
 
 
-def _document(lock: Lock, attempts: tuple[BuildAttempt, ...], differ: tuple[str, ...]) -> dict[str, object]:
-    return {
-        "schema": 1,
-        "environment": lock.environment,
-        "lock": digest(lock),
-        "locked_manifest": lock.image.manifest if lock.image else None,
-        "same": len({attempt.manifest for attempt in attempts}) == 1,
-        "different_layers": list(differ),
-        "attempts": [
-            {
-                "name": attempt.surroundings.name,
-                "environ": dict(attempt.surroundings.environ),
-                "umask": f"{attempt.surroundings.umask:03o}",
-                "jobs": attempt.surroundings.jobs,
-                "manifest": attempt.manifest,
-                "seconds": round(attempt.seconds, 3),
-            }
+def _document(lock: Lock, attempts: tuple[BuildAttempt, ...], differ: tuple[str, ...]) -> dict[str, Any]:
+    return document_of(
+        documents.Reproduction,
+        lock,
+        lock=digest(lock),
+        locked_manifest=lock.image and lock.image.manifest,
+        same=len({attempt.manifest for attempt in attempts}) == 1,
+        different_layers=differ,
+        attempts=[
+            document_of(
+                documents.Attempt,
+                attempt.surroundings,
+                umask=f"{attempt.surroundings.umask:03o}",
+                manifest=attempt.manifest,
+                seconds=round(attempt.seconds, 3),
+            )
             for attempt in attempts
         ],
-    }
+    )

@@ -44,7 +44,7 @@ def command(environment: str, *, as_json: bool) -> None:
     if path.is_file():
         lock = read_lock(path)
         if as_json:
-            print_json({"schema": 1, **show_lock.document(path, lock)})
+            print_json(show_lock.document(path, lock))
         else:
             click.echo("\n".join(line and folded(line) for line in show_lock.lines(path, lock)))
         return
@@ -62,7 +62,7 @@ def _show_spec(path: Path, *, as_json: bool) -> None:
     catalog = catalog_of_spec(command_settings(), path, notice)
     layers = spec_layers(path, catalog.teams)
     if as_json:
-        print_json({"schema": 1, **spec_document(layers, catalog)})
+        print_json(spec_document(layers, catalog))
     else:
         click.echo("\n".join(spec_lines(layers, catalog)))
 

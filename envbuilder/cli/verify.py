@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
+from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import engine_option, source_options
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.output.signatures import check_documents, print_checks
 from envbuilder.cli.session import command_session
 from envbuilder.cli.sign import KEY_FILE
 from envbuilder.core.errors import UsageError
+from envbuilder.core.structure import document_of
 from envbuilder.diagnostics.verify import Verification, verify
 from envbuilder.image.assemble import assemble
 from envbuilder.image.attestation.signing_keys import public_key
 from envbuilder.image.builder import Engine
-from envbuilder.image.signing import Unsigned
+from envbuilder.image.signing import SignatureCheck, Unsigned
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
@@ -74,7 +77,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         found = verify(lock, subject, lambda: _expected(session, lock, merged), folder)
     checks = check_signatures(session, image, subject.manifest, lock, key) if key else ()
     if as_json:
-        print_json(_document(lock, found) | {"signatures": check_documents(checks)})
+        print_json(_document(lock, found, checks))
     else:
         _tell(lock, found)
         print_checks(checks)
@@ -111,17 +114,15 @@ def _tell(lock: Lock, found: Verification) -> None:
         click.echo("for the files that differ: `docker save IMAGE -o image.tar`, then `envbuilder verify image.tar`")
 
 
-def _document(lock: Lock, found: Verification) -> dict[str, object]:
-    return {
-        "schema": 1,
-        "image": found.subject.name,
-        "lock": digest(lock),
-        "same": found.same,
-        "compared": found.proof,
-        "expected_manifest": found.expected.manifest,
-        "found_manifest": found.subject.manifest or None,
-        "found_config": found.subject.config,
-        "differences": [
-            {"layer": each.layer, "problem": each.problem, "files": list(each.files)} for each in found.differences
-        ],
-    }
+def _document(lock: Lock, found: Verification, checks: Sequence[SignatureCheck]) -> dict[str, Any]:
+    return document_of(
+        documents.Verification,
+        found,
+        image=found.subject.name,
+        lock=digest(lock),
+        compared=found.proof,
+        expected_manifest=found.expected.manifest,
+        found_manifest=found.subject.manifest,
+        found_config=found.subject.config,
+        signatures=check_documents(checks),
+    )

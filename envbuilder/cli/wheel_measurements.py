@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from envbuilder.cli.output.progress import Progress, shown_progress
-from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel
-from envbuilder.curation.wheel_audit.claims import measured_wheel
+from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel, measured_wheel
 from envbuilder.curation.wheel_audit.measure import measure
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.index import IndexFile
@@ -20,12 +19,7 @@ from envbuilder.wiring.sources import downloads, package_index
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelMeasurements:
-    """The `MeasuredWheels` of a command.
-
-    Attributes:
-        session: Settings, catalog and stores.
-        sources: Sources of the files.
-    """
+    """The `MeasuredWheels` of a command."""
 
     session: Session
     sources: Sources

@@ -4,16 +4,31 @@
 `Release`, a string enumeration, `tuple[X, ...]`, `X | None` or another dataclass; `Annotated` adds rules that a type
 cannot express (`core/field_rules.py`). A field that is absent or null takes its default,
 else None if the hint allows it; a field with its default value is not written.
+
+`document_of` fills a `TypedDict`, the form of a document that is only written, from the attributes of any value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from envbuilder.core.conversion.reading import Converter, Converters, Dialect, Mismatched, Path, Reading, Tables
 from envbuilder.core.conversion.records import entries, inside, record, tagged
@@ -120,3 +135,70 @@ _VALUE_RULES: Final[dict[type, Callable[[Converter, Any], Converter]]] = {
     Sorted: in_order,
     Unique: unique,
 }
+
+
+def document_of(kind: Any, value: object, /, **given: object) -> dict[str, Any]:  # noqa: ANN401  a `TypedDict`
+    """Return a document: each field from `given`, else from the attribute of its name, in the form that its hint says.
+
+    `str` is the text of any value, and a list is made of any sequence. Null is written for None, and for an empty text
+    where a field may be null. An inner value becomes an inner document; one that is a document already stays.
+
+    Args:
+        kind: The `TypedDict`.
+        value: Has the attributes.
+        given: Values of fields that are not attributes of their names.
+
+    Raises:
+        TypeError: The kind has no such field, or a field that may not be null is None.
+
+    Example:
+        >>> from datetime import date
+        >>> from types import SimpleNamespace
+        >>> from typing import TypedDict
+        >>> Pin = TypedDict("Pin", {"schema": Literal[1], "name": str, "day": str, "file": str | None})
+        >>> document_of(Pin, SimpleNamespace(name="six", day=date(2021, 5, 5)), file="")
+        {'schema': 1, 'name': 'six', 'day': '2021-05-05', 'file': None}
+    """
+    hints = _fields(kind)
+    if unknown := given.keys() - hints.keys():
+        raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}")
+    filled = given | {name: get_args(hint)[0] for name, hint in hints.items() if _is_constant(hint)}
+    return {
+        name: _written(hint, filled[name] if name in filled else getattr(value, name))
+        for name, hint in hints.items()
+        if name in filled or get_origin(hint) is not NotRequired
+    }
+
+
+@cache
+def _fields(kind: Any) -> dict[str, Any]:  # noqa: ANN401
+    return get_type_hints(kind, include_extras=True)
+
+
+def _is_constant(hint: Any) -> bool:  # noqa: ANN401
+    return get_origin(hint) is Literal and len(get_args(hint)) == 1
+
+
+def _written(hint: Any, value: Any) -> Any:  # noqa: ANN401
+    """Return a value as a hint of a `TypedDict` says."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is NotRequired:
+        return _written(inner[0], value)
+    if origin in {Union, UnionType}:
+        return _of_union(inner, value)
+    if value is None:
+        raise TypeError(f"None is not a value of {hint}")
+    if origin is list:
+        return [_written(inner[0], each) for each in value]
+    if origin is dict:
+        return {name: _written(inner[1], each) for name, each in dict(value).items()}
+    if is_typeddict(hint) and not isinstance(value, Mapping):
+        return document_of(hint, value)
+    return str(value) if isinstance(hint, type) and issubclass(hint, str) else value
+
+
+def _of_union(hints: tuple[Any, ...], value: Any) -> Any:  # noqa: ANN401
+    kinds = [each for each in hints if each is not NoneType]
+    if value is None or (value == "" and NoneType in hints):
+        return None
+    return _written(kinds[0], value) if len(kinds) == 1 else value

@@ -55,11 +55,7 @@ def document_text(comments: str, document: dict[str, Plain]) -> str:
 def with_measured(document: dict[str, Plain], claims: Claims, *, sha256: str, source: str) -> dict[str, Plain]:
     """Return a row's document with the measurement in place of its claims.
 
-    Args:
-        document: The row.
-        claims: The measurement.
-        sha256: The measured wheel.
-        source: Names the wheel and the date; replaces the source that names another wheel.
+    `source` names the wheel and the date; it replaces the source that names another wheel.
     """
     tensorflow = _mapping(document.get("tensorflow"))
     tensorflow["glibc"] = claims.glibc.text

@@ -122,12 +122,7 @@ class _Unresolved:
 def prove(row: Environment, grade: Grade, ports: ProofPorts, *, again: bool = False, relock: bool = False) -> Proven:
     """Prove one row up to a grade, and record each step as soon as it is known.
 
-    Args:
-        row: The row.
-        grade: `resolved`, `cpu`, `image-with-stand-ins`, `image` or `gpu`.
-        ports: The ports.
-        again: Also if the evidence exists and is valid.
-        relock: Resolve anew instead of using the shipped closures.
+    `again`: also if the evidence exists and is valid; `relock`: resolve anew instead of using the shipped closures.
     """
     closures, refused = _closures(row, ports, relock=relock)
     digests = {closure.digest for closure in closures}
@@ -146,13 +141,7 @@ def prove(row: Environment, grade: Grade, ports: ProofPorts, *, again: bool = Fa
 
 
 def recorded_proof(row: Environment, grade: Grade, shipped: ShippedClosures) -> Proven | None:
-    """Return the recorded result of a row whose evidence is valid; None if `prove` would run or change something.
-
-    Args:
-        row: The row.
-        grade: As in `prove`.
-        shipped: The closures that rows ship with.
-    """
+    """Return the recorded result of a row whose evidence is valid; None if `prove` would run or change something."""
     found = [shipped.find(row.id, row_request(row, choice)) for choice in row.bases]
     digests = {closure.digest for closure in found if closure is not None}
     valid = None not in found and all(_holds(entry, digests) for entry in row.evidence)

@@ -8,7 +8,7 @@ from envbuilder.core.digests import digest_of, shortened
 from envbuilder.core.versions import Release
 from envbuilder.lock.lock import Lock, OwnFile, PrioritizedFiles
 from envbuilder.lock.prioritized_files import dump_prioritized
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 UPGRADED = "upgraded"
 """Input of a lock whose packages were upgraded: the day."""
@@ -57,6 +57,7 @@ def inputs(
         "spec.prioritized_files": _prioritized(spec.prioritized),
         **dict(profiles),
         **{f"spec.env.{name}": f'"{value}"' for name, value in spec.env},
+        **{f"spec.build_env.{name}": f'"{value}"' for name, value in spec.build_env},
         **{f"spec.{name}": value for name, value in spec.settings.described()},
     }
     return tuple(sorted((name, value) for name, value in fields.items() if value))

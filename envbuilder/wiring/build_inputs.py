@@ -32,7 +32,7 @@ from envbuilder.image.mirror.file_mirror import NO_MIRROR
 from envbuilder.image.render import ContextFiles, CopiedFile, HostFile
 from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import Following, ImageRunner
-from envbuilder.lock.index.credentials import address_of
+from envbuilder.lock.index.configured_indexes import address_of
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.index.uv_index import UvIndex
@@ -63,9 +63,7 @@ from envbuilder.wiring.vendor_archives import archive_publishers, vendor_archive
 def lock_files(session: Session, *, offline: bool = True) -> LockFiles:
     """Return the adapter that finds tools and interpreter archives.
 
-    Args:
-        session: Settings and stores.
-        offline: Do not ask uv for missing interpreter archives.
+    Offline, uv is not asked for missing interpreter archives.
     """
     own_tools = {ToolName.PROBE: probe_source(), HOOK: memory_hook()}
     found = LockFiles(store=session.store, files=session.files, own_tools=own_tools)
@@ -95,9 +93,6 @@ class IndexFiles:
     """Files of Python packages on an index.
 
     Attributes:
-        index: The index.
-        web: Sends the requests.
-        store: Receives the files.
         offline: Refuse to download anything.
     """
 
@@ -175,11 +170,7 @@ def image_runner(session: Session) -> ImageRunner:
 def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offline: bool = False) -> AssemblyContext:
     """Return the context for assembling images.
 
-    Args:
-        session: Settings and stores.
-        sources: Sources of the files.
-        jobs: Maximum number of layers made at once; 0 means one for each processor.
-        offline: Refuse to download anything.
+    At most `jobs` layers are made at once; 0 means one for each processor.
     """
     return AssemblyContext(
         store=session.store,
@@ -196,11 +187,7 @@ def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offli
 
 @dataclass(frozen=True, slots=True)
 class Registries:
-    """Registries that take images, each with the layers that it has from here.
-
-    Attributes:
-        session: Settings and stores.
-    """
+    """Registries that take images, each with the layers that it has from here."""
 
     session: Session
 
@@ -257,11 +244,7 @@ def engine_bases(session: Session, sources: Sources) -> EngineBases:
 
 @dataclass(frozen=True, slots=True)
 class DockerIngredients:
-    """See `DockerfileInputs`.
-
-    Attributes:
-        session: Settings, engine and stores.
-    """
+    """See `DockerfileInputs`."""
 
     session: Session
 

@@ -18,12 +18,7 @@ _UNSIGNED = "not checked for a signature (--key FILE): its lock and files are tr
 def opened_bundle(session: Session, path: Path, sources: Sources, key: Path | None, *, offline: bool) -> Lock:
     """Add the files of a bundle to the store; return its lock.
 
-    Args:
-        session: Settings, catalog and stores.
-        path: The bundle.
-        sources: Sources of files that the bundle lacks.
-        key: File of public keys, one of which must have signed the bundle; None requires no signature.
-        offline: Nothing is fetched.
+    One of the public keys in the file `key` must have signed it; None requires no signature.
 
     Raises:
         VerificationFailed: It is damaged, or not signed by one of the keys.

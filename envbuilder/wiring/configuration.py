@@ -26,8 +26,6 @@ class Setting:
     """A setting of envbuilder: a key of the configuration file, and a variable that takes precedence.
 
     Attributes:
-        key: Key in the file.
-        kind: SettingKind of the value.
         summary: What it is, for `config show`.
         default: Value without one; empty for none, or if it depends on the machine.
         choices: All values; empty for any.
@@ -131,12 +129,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A value of an option in the table of its command.
-
-    Attributes:
-        value: As TOML has it.
-        line: Line in the file.
-    """
+    """A value of an option in the table of its command."""
 
     value: str | int | bool | tuple[str | int, ...]
     line: int
@@ -148,7 +141,6 @@ class Configuration:
 
     Attributes:
         file: Its path; empty if there is none.
-        settings: Values by the keys of their settings.
         commands: Options by their names without dashes, by the words of their command, such as `("cache", "prune")`.
     """
 

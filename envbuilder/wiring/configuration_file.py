@@ -25,10 +25,6 @@ _QUOTE = (
 def parse(text: str, path: Path) -> Configuration:
     """Parse a configuration file.
 
-    Args:
-        text: Its content.
-        path: Its path.
-
     Raises:
         InvalidInput: It is not TOML, has unknown keys, or values of another kind; all faults are listed. The options of
             commands are only checked for values that no option has.

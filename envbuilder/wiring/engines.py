@@ -27,8 +27,6 @@ class Registration:
     """One engine.
 
     Attributes:
-        make: Returns its builder.
-        features: The supported optional features.
         is_available: Returns True if it can build on this machine; may report the reason why not.
         runner: Returns the runner that finds its images, and runs commands in them.
         own_network: Whether its containers have a network of their own, and not that of this host.
@@ -133,11 +131,6 @@ def reference_of(session: Session, name: str, engine: Engine) -> str:
 
     The short name of a release means its environment only if no image was built with it. `envbuilder/` may be omitted
     before a name with a tag, too.
-
-    Args:
-        session: Settings, catalog and stores.
-        name: An environment, `name:` of a spec, or a reference.
-        engine: Engine to search.
 
     Raises:
         UsageError: It is not a reference; or the short name of a release with several environments.

@@ -24,7 +24,7 @@ from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import UsageError, VerificationFailed, without_logins
 from envbuilder.curation.proof.catalog_files import CatalogFiles
-from envbuilder.lock.publisher_places import relative_to
+from envbuilder.lock.publishers import relative_to
 from envbuilder.wiring.catalogs import configured_catalogs
 from envbuilder.wiring.configuration import (
     ACCEPT_NVIDIA_EULA,
@@ -86,11 +86,7 @@ def finished_items(here: Settings) -> FinishedItems:
 def work_item(here: Settings, name: str, arguments: tuple[str, ...], sent: Mapping[str, str]) -> WorkItem:
     """Return a work item of this version of envbuilder, with the catalogs and settings of this host.
 
-    Args:
-        here: Directories and host settings.
-        name: Environment or image.
-        arguments: Command line without the program.
-        sent: Files of `files_for`.
+    `arguments` are the command line without the program, and `sent` the files of `files_for`.
 
     Raises:
         UsageError: A setting cannot be sent.
@@ -148,12 +144,7 @@ def result_key(here: Settings, item: WorkItem) -> str:
 def record_files(records: CatalogFiles, row: str, sent: Mapping[str, str], done: Done, place: str = OWN) -> None:
     """Write the files of a row that a worker has changed to its catalog.
 
-    Args:
-        records: The catalog of the row.
-        row: Id of the row.
-        sent: Files of `files_for` as they were sent.
-        done: Result of the worker.
-        place: Directory of that catalog among the files.
+    `sent` are the files of `files_for`, and `place` the directory of the catalog among them.
 
     Raises:
         VerificationFailed: The worker changed other files than those of the row.

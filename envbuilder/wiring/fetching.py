@@ -38,12 +38,7 @@ class Fetched:
 def fetch_files(session: Session, targets: Sequence[str], named: Sources, folder: Path, *, offline: bool) -> Fetched:
     """Write every file that some locks need into a directory, from there, the store or their sources.
 
-    Args:
-        session: Settings, catalog and stores.
-        targets: Environments and locks; empty for the lock in this directory.
-        named: Sources of the command line.
-        folder: The directory.
-        offline: Download nothing.
+    Without a target, those of the lock in this directory. Offline, nothing is downloaded.
 
     Raises:
         UsageError: A target is unknown, or its lock is out of date.

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from envbuilder.catalog.references import GitReference
-from envbuilder.catalog.teams import SPECS
+from envbuilder.catalog.references import SPECS, GitReference
 from envbuilder.core.errors import SourceUnreachable, ToolMissing, UsageError, VerificationFailed
 from envbuilder.core.http.trust import ca_variable
 
@@ -39,11 +38,8 @@ def fetched_catalog(
 ) -> Path:
     """Return the directory with the files of a catalog; fetch them if they are not in the cache.
 
-    Args:
-        reference: The catalog.
-        room: Directory of the cache for catalogs.
-        environ: Environment of the process; git gets proxies, certificates and credential helpers from it.
-        progress: Progress callback; receives one line of text.
+    `room` is the directory of the cache for catalogs. git gets proxies, certificates and credential helpers from
+    `environ`.
 
     Raises:
         SourceUnreachable: The repository does not deliver the commit.
@@ -75,12 +71,7 @@ def fetched_catalog(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Git:
-    """The program git in a bare repository.
-
-    Attributes:
-        folder: The repository.
-        environ: Environment of the program.
-    """
+    """The program git in a bare repository."""
 
     folder: Path
     environ: Mapping[str, str]

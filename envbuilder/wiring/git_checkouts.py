@@ -48,10 +48,7 @@ def folder_of(address: str) -> Path:
 def clone(address: str, folder: Path, environ: Mapping[str, str]) -> None:
     """Clone a repository into a new directory; git removes an incomplete one, and asks on the terminal for a password.
 
-    Args:
-        address: Address of the repository.
-        folder: The directory; must be new or empty.
-        environ: Environment of the process; git gets proxies, certificates and credential helpers from it.
+    The directory must be new or empty. git gets proxies, certificates and credential helpers from `environ`.
 
     Raises:
         UsageError: The directory has files.

@@ -19,8 +19,7 @@ from envbuilder.diagnostics.host_environment import Address, HostEnvironmentPort
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.builds import EngineInfo
 from envbuilder.image.docker.engine import connect, default_registry, is_there
-from envbuilder.lock.index.credentials import address_of
-from envbuilder.lock.index.default_index import configured_index, default_index
+from envbuilder.lock.index.configured_indexes import address_of, configured_index, default_index
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.wiring.configuration import DEBIAN_MIRROR
@@ -46,11 +45,7 @@ def host_environment(settings: Settings) -> HostEnvironmentPorts:
 
 @dataclass(frozen=True, slots=True)
 class LocalServices:
-    """Engine, sandbox and toolkit of this machine.
-
-    Attributes:
-        settings: Directories and host settings.
-    """
+    """Engine, sandbox and toolkit of this machine."""
 
     settings: Settings
 
@@ -77,11 +72,7 @@ class LocalServices:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredSources:
-    """Package index, Debian archive and registry that this machine is configured to use.
-
-    Attributes:
-        settings: Directories and host settings.
-    """
+    """Package index, Debian archive and registry that this machine is configured to use."""
 
     settings: Settings
 

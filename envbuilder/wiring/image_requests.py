@@ -14,8 +14,8 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef, image_name
 from envbuilder.image.builder import Feature, ImageRequest, default_names
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.wiring.build_inputs import add_archives, add_mirrored
 from envbuilder.wiring.bundles import opened_bundle
 from envbuilder.wiring.image_names import REFERENCE
@@ -35,7 +35,6 @@ class Selection:
         tags: References for the image, which may contain `{name}`; empty means the default ones.
         base: Base for environments; empty means the first that is available.
         tensorflow: Patch release for environments; None means theirs.
-        bundle: File with a lock and all its files.
         key: Public keys, one of which must have signed the bundle; None for any bundle.
     """
 
@@ -53,10 +52,6 @@ class Selection:
 
 def checked(selection: Selection, *, push: bool) -> Selection:
     """Return a selection whose tags are complete references.
-
-    Args:
-        selection: The values on the command line.
-        push: Whether the images are to be pushed.
 
     Raises:
         UsageError: A tag is not a reference; or an option requires another one.
@@ -83,12 +78,7 @@ def image_requests(
 ) -> tuple[ImageRequest, ...]:
     """Return the requests, in the order of the command line; named interpreter archives are added to the cache.
 
-    Args:
-        session: Settings, catalog and stores.
-        targets: Environments, globs over their ids, or locks; empty means the lock in this directory.
-        selection: Options for their locks, and the names.
-        sources: Sources of the command line.
-        offline: Refuse to download anything.
+    Targets are environments, globs over their ids, and locks; none means the lock in this directory.
 
     Raises:
         UsageError: A name is unknown; or two images would have the same name.
@@ -105,11 +95,7 @@ def requests_for(
 ) -> tuple[ImageRequest, ...]:
     """Return the requests for locks, in their order; named interpreter archives are added to the cache.
 
-    Args:
-        session: Settings, catalog and stores.
-        locks: Locks, and the sources of their files.
-        tags: References for the image, which may contain `{name}`; empty means the default ones.
-        offline: Refuse to download anything.
+    `tags` may contain `{name}`; none means the default names.
 
     Raises:
         UsageError: Two images would have the same name.
@@ -144,9 +130,7 @@ def _names(lock: Lock, tags: tuple[str, ...]) -> tuple[str, ...]:
 def target_names(catalog: Catalog, targets: tuple[str, ...]) -> tuple[str | None, ...]:
     """Return environments and locks that a command line names, without repetition, with globs expanded.
 
-    Args:
-        catalog: The environments.
-        targets: Environments, globs over their ids, or locks; empty means the lock in this directory, as None.
+    None stands for the lock in this directory, if there is no target.
 
     Raises:
         UnknownEnvironment: No environment matches a glob.
@@ -176,9 +160,7 @@ def _locks(
 def refuse_shared_names(names: Sequence[str], tags: tuple[str, ...]) -> None:
     """Raise UsageError if several images would have the same name.
 
-    Args:
-        names: Name of each image without `--tag`.
-        tags: Values of `--tag`.
+    `names` are those of the images without `--tag`.
 
     Raises:
         UsageError: A tag without a placeholder is for several images; or two images have the same name.

@@ -22,7 +22,7 @@ from envbuilder.image.docker.registry_bases import RegistryBases
 from envbuilder.lock.create import IngredientSources
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.resolve.apt import AptResolver
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.tar.members import EPOCH
 from envbuilder.wiring.build_inputs import engine_bases, lock_files
@@ -37,10 +37,7 @@ from envbuilder.wiring.sources import debian_trees, host_programs, package_resol
 def ingredient_sources(session: Session, spec: Spec, *, seconds: float = TIME_LIMIT) -> IngredientSources:
     """Return the sources that locking a spec reads from this machine and from the network.
 
-    Args:
-        session: Settings, catalog and stores.
-        spec: The spec.
-        seconds: Time for one resolution of packages.
+    `seconds` is the time for one resolution of packages.
     """
     settings, sources = session.settings, spec.sources
     trees = DebBases(

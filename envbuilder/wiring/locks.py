@@ -16,9 +16,8 @@ from envbuilder.lock.base_remedies import explained
 from envbuilder.lock.create import lock
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Spec
-from envbuilder.lock.targets import LockTarget, RowTarget, target
+from envbuilder.lock.spec import Spec, with_sources
+from envbuilder.lock.targets import LockTarget, target
 from envbuilder.wiring.build_inputs import lock_files
 from envbuilder.wiring.ingredients import ingredient_sources
 from envbuilder.wiring.inventory import inventory
@@ -32,12 +31,8 @@ from envbuilder.wiring.unpinned import unpinned_lock
 def locked(session: Session, spec: Spec, *, upgrade: date | None = None, before: Lock | None = None) -> Lock:
     """Return a new lock of a spec; see `lock`.
 
-    Args:
-        session: Settings, catalog and stores.
-        spec: The spec.
-        upgrade: As for `lock`.
-        before: The lock that the new one replaces, if there is one. Its base is kept where this machine has none and a
-            layer cache holds it, unless `upgrade` is set.
+    If this machine lacks the base of `before`, the lock that the new one replaces, and a layer cache holds it, that
+    base is kept, unless `upgrade` is set.
 
     Raises:
         NoUsableBase: As `lock` raises it, with every known reason for each base, and a hint without repeated
@@ -59,12 +54,8 @@ def obtain_lock(
 ) -> tuple[Lock, Sources]:
     """Return the lock that a command line names, and its sources.
 
-    Args:
-        session: Settings, catalog and stores.
-        name: A row, a lock, or None for the lock in this directory.
-        named: Sources of the command line.
-        base: Base of the command line; only for a row, a lock has chosen.
-        tensorflow: Patch release of the command line; only for a row.
+    The name is that of a row or a lock; None for the lock in this directory. Base and patch release are for rows only:
+    a lock has chosen.
 
     Raises:
         UsageError: The name is unknown; or the lock is older than its spec, or does not pin everything.
@@ -76,7 +67,7 @@ def obtain_lock(
             found, sources = _of_file(session, there, named, base, tensorflow)
             tell_lock(session, found, sources)
             return found, sources
-        case RowTarget(spec=spec):
+        case Spec() as spec:
             wanted = with_sources(replace(spec, base=base), named)
             return _lock_cache(session).obtain(wanted, partial(locked, session)), wanted.sources
 
@@ -86,12 +77,7 @@ def known_lock(
 ) -> tuple[Lock, Sources]:
     """Return the lock that a command line names, without fetching a base or an interpreter for it.
 
-    Args:
-        session: Settings, catalog and stores.
-        name: A row, a lock, or None for the lock in this directory.
-        named: Sources of the command line.
-        base: Base of the command line; only for a row.
-        tensorflow: Patch release of the command line; only for a row.
+    Arguments as for `obtain_lock`.
 
     Returns:
         A lock that may leave ingredients unpinned (`Lock.unpinned`), and the sources.
@@ -102,7 +88,7 @@ def known_lock(
     match target(session.catalog, name, tensorflow=tensorflow):
         case LockTarget() as there:
             return _of_file(session, there, named, base, tensorflow)
-        case RowTarget(spec=spec):
+        case Spec() as spec:
             wanted = with_sources(replace(spec, base=base), named)
             return _lock_cache(session).find(wanted) or unpinned_lock(session, wanted), wanted.sources
 
@@ -112,11 +98,7 @@ def renderable_lock(
 ) -> tuple[Lock, Sources]:
     """Return a lock with everything pinned, or an unpinned one if no base of a row is available.
 
-    Args:
-        session: Settings, catalog and stores.
-        name: A row, a lock, or None for the lock in this directory.
-        named: Sources of the command line.
-        tensorflow: Patch release of the command line; only for a row.
+    Arguments as for `obtain_lock`.
 
     Raises:
         UsageError: The name is unknown; or the lock is older than its spec.

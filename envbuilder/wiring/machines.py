@@ -17,11 +17,8 @@ from envbuilder.diagnostics.probe.decoding import decode
 def machines(catalog: Catalog, driver: str | None, gpus: Iterable[str], facts: Iterable[Path]) -> tuple[Host, ...]:
     """Return the machines.
 
-    Args:
-        catalog: Knows the GPUs.
-        driver: Version of the driver; None if it was not given.
-        gpus: Names or compute capabilities, several in one text with commas between them.
-        facts: Files with facts of machines.
+    GPUs are named by product or compute capability, several in one text with commas between them. The files have facts
+    of machines.
 
     Raises:
         UsageError: No GPU has a name, or the driver is not a version.

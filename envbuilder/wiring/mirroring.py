@@ -10,9 +10,9 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.gather import Unavailable
 from envbuilder.image.mirror.artifact import inputs_artifact, inputs_tag
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.push import push_artifact
@@ -29,11 +29,9 @@ class Mirrored:
 
     Attributes:
         lock: Digest of the lock.
-        environment: Its environment.
         push: The push of its files; None if some are missing, and nothing was sent.
         image: Digest of the image that the artifact refers to; empty if the repository does not have it.
         base: Image of the base, which is not among the files; empty for a base of packages.
-        missing: Files that could not be fetched.
     """
 
     lock: str
@@ -47,11 +45,7 @@ class Mirrored:
 def mirror_inputs(session: Session, targets: Sequence[str], named: Sources, repository: str) -> tuple[Mirrored, ...]:
     """Fetch the files of some locks, and send those that a repository lacks; return the outcomes, in their order.
 
-    Args:
-        session: Settings, catalog and stores.
-        targets: Environments and locks; empty for the lock in this directory.
-        named: Sources of the command line.
-        repository: `HOST/NAME`.
+    Without a target, those of the lock in this directory. The repository is `HOST/NAME`.
 
     Raises:
         UsageError: A target is unknown, or its lock is out of date.

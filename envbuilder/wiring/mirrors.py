@@ -11,7 +11,7 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import registry_address, registry_repository
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.publisher_places import parse_publisher, refuse_unknown
+from envbuilder.lock.publishers import parse_publisher, refuse_unknown
 from envbuilder.wiring.configuration import (
     DEBIAN_KEYRING,
     DEBIAN_MIRROR,
@@ -43,9 +43,8 @@ def mirrors(settings: Settings, sources: Sources, kind: BaseKind) -> tuple[str, 
 def host_mirror(sources: Iterable[str], kind: BaseKind) -> str:
     """Return the first archive of a distribution in the apt configuration of this host.
 
-    Args:
-        sources: Content of `sources.list` and of the files in `sources.list.d`, in apt's order.
-        kind: The distribution, whose archives are in a directory of its name.
+    `sources` are the contents of apt's files, in its order. An archive is in a directory with the name of its
+    distribution.
 
     Returns:
         Its address without a trailing slash; empty if the host has none.

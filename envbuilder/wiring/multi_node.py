@@ -14,7 +14,7 @@ from typing import IO
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.diagnostics.checks.results import Report
-from envbuilder.diagnostics.multi_node.decoding import decode_worker, gather
+from envbuilder.diagnostics.multi_node.facts import decode_worker, gather
 from envbuilder.diagnostics.multi_node.judge import judge
 from envbuilder.diagnostics.multi_node.local_run import VirtualHost, WorkerLimits, run_workers
 from envbuilder.image.builder import Engine
@@ -35,9 +35,6 @@ class LocalRequest:
     """The request of the command line.
 
     Attributes:
-        image: Image or environment.
-        workers: Number of workers.
-        limits: Time limits.
         require: Whether a check that is not proven fails the report.
         facts: Directory for the facts of the workers; None to keep none.
     """
@@ -113,10 +110,7 @@ def _held_open() -> Iterator[tuple[IO[bytes], Callable[[], None]]]:
 def collected_report(files: Sequence[Path], read: Callable[[Path], str], *, require: bool) -> Report:
     """Judge the facts that workers wrote elsewhere.
 
-    Args:
-        files: Files, or directories with files `worker-*.json`.
-        read: Returns the text of a file.
-        require: Whether a check that is not proven fails the report.
+    Directories have files `worker-*.json`. With `require`, a check that is not proven fails the report.
 
     Raises:
         UsageError: There are no facts, or two files of one worker.

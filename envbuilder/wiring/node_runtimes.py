@@ -49,13 +49,6 @@ def recording_runner(
 ) -> tuple[str, FollowingEngine]:
     """Return the reference of an image and what runs it and writes the files that its command opens.
 
-    Args:
-        session: Settings, catalog and engines.
-        image: An environment or a reference.
-        engine: Engine that has the image.
-        runtime: The named runtime, if any.
-        file: Receives the list.
-
     Raises:
         UsageError: Another engine or a runtime is named, or the list cannot be written.
     """
@@ -75,11 +68,7 @@ def chosen_runner(
 ) -> tuple[str, FollowingEngine]:
     """Return the reference of an image and what runs it.
 
-    Args:
-        session: Settings, catalog and engines.
-        image: A file, a directory, an environment or a reference.
-        engine: Engine that has the image, if no runtime is named.
-        runtime: The named runtime; None means Apptainer for its files, else the engine.
+    Without a named runtime, Apptainer runs its files, and the engine all other images.
 
     Raises:
         UsageError: Engine and runtime are named.

@@ -14,12 +14,7 @@ from envbuilder.oci.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredArchives:
-    """Vendor archives in the store, fetched from their publishers.
-
-    Attributes:
-        archives: Fetches archives and takes libraries out of them.
-        store: Receives archives and libraries.
-    """
+    """Vendor archives in the store, fetched from their publishers."""
 
     archives: VendorArchives
     store: Store

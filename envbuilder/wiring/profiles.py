@@ -31,12 +31,6 @@ _DIGITS = 12
 def request_with(session: Session, target: str | None, profile: str, sources: Sources) -> ImageRequest:
     """Return the image of an environment or a lock with a profile; a lock that has its packages is used as it is.
 
-    Args:
-        session: Settings, catalog and stores.
-        target: An environment or a lock; None for the lock in this directory.
-        profile: Id of the profile.
-        sources: Sources of the command line.
-
     Raises:
         UsageError: The target or the profile is unknown.
         ResolutionFailed: No versions of the profile's packages go with those of the lock.

@@ -14,7 +14,7 @@ from pathlib import Path
 from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
 from envbuilder.catalog.cuda import Linkage
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.teams import TeamCatalog
+from envbuilder.catalog.references import TeamCatalog
 from envbuilder.curation.proof.bare_environments import BareEnvironments
 from envbuilder.curation.proof.interpreters import HostPythons
 from envbuilder.curation.prove import ProofPorts
@@ -29,8 +29,8 @@ from envbuilder.image.builder import BuildOptions, ImageRequest
 from envbuilder.lock.create import lock
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, PackageGroup
-from envbuilder.lock.publisher_places import EVERY, place_of
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.publishers import EVERY, place_of
+from envbuilder.lock.spec import Spec
 from envbuilder.wiring.build_inputs import package_files
 from envbuilder.wiring.engines import docker_builder
 from envbuilder.wiring.ingredients import ingredient_sources
@@ -47,8 +47,6 @@ class ProofAdapters:
     """Adapters of one run of `catalog prove`.
 
     Attributes:
-        session: Settings, catalog, engine and stores.
-        sources: Sources of the files.
         pythons: Directories with interpreters that the user names.
     """
 
@@ -72,8 +70,7 @@ class ProofAdapters:
     def ports(self, team: TeamCatalog | None = None) -> ProofPorts:
         """Return the ports of `prove`.
 
-        Args:
-            team: Catalog of a team that receives the results; None for that of envbuilder.
+        The catalog of the team receives the results; None for that of envbuilder.
         """
         session = self.session
         settings = session.settings

@@ -10,8 +10,7 @@ from envbuilder.core.work_directories import work_directory
 from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.python_archive import pack
 from envbuilder.image.base.python_survey import PythonArchive
-from envbuilder.image.base.uv_python import from_uv
-from envbuilder.image.base.uv_tool import find_uv
+from envbuilder.image.base.uv_tool import find_uv, from_uv
 from envbuilder.lock.lock import Lock
 from envbuilder.oci.tar.members import EPOCH
 from envbuilder.wiring.session import Session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.catalog.teams import TeamCatalog
+from envbuilder.catalog.references import TeamCatalog
 from envbuilder.core.errors import UsageError
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.wiring.settings import Settings
@@ -11,9 +11,7 @@ from envbuilder.wiring.settings import Settings
 def records_of(settings: Settings, team: TeamCatalog | None = None) -> CatalogFiles:
     """Return the storage of evidence: a checkout, or the directory that the user named.
 
-    Args:
-        settings: Directories and host settings.
-        team: Catalog of a team; None for that of envbuilder.
+    It is in the catalog of the team; None for that of envbuilder.
 
     Raises:
         UsageError: The catalog is that of the installed package, a commit of a repository, or read-only.

@@ -17,7 +17,7 @@ from envbuilder.lock.index.fetching import fetch_unpinned
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import LOCK, lock_path, read_lock
-from envbuilder.lock.publisher_places import is_address
+from envbuilder.lock.publishers import is_address
 from envbuilder.wiring.configuration import OSV
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session
@@ -29,10 +29,6 @@ _HEAD = 512
 @contextmanager
 def opened_databases(session: Session, named: Sequence[str]) -> Iterator[tuple[Database, ...]]:
     """Yield the named databases, else those of this host; downloads are removed afterwards.
-
-    Args:
-        session: Settings.
-        named: Paths and addresses.
 
     Raises:
         UsageError: None is named.
@@ -65,11 +61,8 @@ def _opened(session: Session, place: str, folder: Path) -> Database:
 def scanned_lock(session: Session, name: str | None, inner: str, engine: Engine) -> Lock:
     """Return a lock, that of an environment, or that inside an image.
 
-    Args:
-        session: Settings, catalog and stores.
-        name: A lock, an environment, or an image as `subject_of` finds it; None for the lock in this directory.
-        inner: Name of the image in a layout with several.
-        engine: Engine to search for an image.
+    An image is named as `subject_of` finds it; `inner` names one of several in a layout. None is the lock in this
+    directory.
 
     Raises:
         UsageError: There is nothing of this name, or the image contains no lock.

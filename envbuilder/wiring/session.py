@@ -16,8 +16,8 @@ from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.engine import connect
 from envbuilder.image.layers.records import Records
 from envbuilder.image.layers.shipped_digests import ShippedLayers
-from envbuilder.lock.index.credentials import index_logins
-from envbuilder.lock.resolve.remembered import RememberedResolutions
+from envbuilder.lock.index.configured_indexes import index_logins
+from envbuilder.lock.resolve.resolver import RememberedResolutions
 from envbuilder.oci.runtime.landlock import Landlock
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import confine
@@ -31,10 +31,7 @@ class Session:
     """One run of a command; adapters are made on first use.
 
     Attributes:
-        settings: Directories and host settings.
-        catalog: The environments and bases.
         progress: Progress callback; receives one line of text.
-        listener: Receives the progress of transfers.
         resolutions: Resolutions of packages that were made before.
     """
 

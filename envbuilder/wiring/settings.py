@@ -41,14 +41,9 @@ class Settings:
     """Directories and host settings of one run.
 
     Attributes:
-        matrices: Directory of the catalog.
-        templates: Directory of the Jinja templates.
         cache_path: Path of the cache directory; below `NOWHERE` if none is configured.
-        environ: Environment of the process.
-        configuration: The configuration file of this user.
         home: Home directory of this user; `NOWHERE` for none.
         packaged: Whether the catalog is that of the installed package, and no other one is configured.
-        allow_host_builds: Whether code of packages may run without a sandbox.
         on_close: Registers a function that is called when the command ends.
     """
 
@@ -139,9 +134,6 @@ class Settings:
     def use(self, name: str) -> Path:
         """Return a directory of the cache that is protected from pruning until the command ends.
 
-        Args:
-            name: Of one of `ROOMS`.
-
         Raises:
             UsageError: There is no cache, it cannot be made, or other users could have changed its content.
             LocksUnsupported: The file system of the cache has no locks.
@@ -179,9 +171,7 @@ def settings(
 ) -> Settings:
     """Return the settings of this process.
 
-    Args:
-        allow_host_builds: Allow code of packages to run without a sandbox, as the setting does.
-        on_close: Registers a function that is called when the command ends.
+    `on_close` registers a function that is called when the command ends.
 
     Raises:
         InvalidInput: The configuration file is invalid.

@@ -39,11 +39,7 @@ class SignedImage:
 def sign_reference(session: Session, name: str, key: SigningKey, lock: Lock | None) -> SignedImage:
     """Sign an image of a registry, and what its lock says about it.
 
-    Args:
-        session: Settings and stores.
-        name: The image, with the host of a registry.
-        key: The key.
-        lock: Its lock; None to sign the image alone.
+    Without a lock, the image alone is signed.
 
     Raises:
         UsageError: The name has no host, or the image is not that of the lock.
@@ -80,13 +76,6 @@ def check_signatures(
     session: Session, name: str, digest: str, lock: Lock, key: PublicKey
 ) -> tuple[SignatureCheck, ...]:
     """Check that a key has signed an image of a registry, and what its lock says about it.
-
-    Args:
-        session: Settings and stores.
-        name: The image, with the host of a registry.
-        digest: Digest of its manifest.
-        lock: Its lock, which names an image.
-        key: The key.
 
     Raises:
         UsageError: The lock does not name its image.

@@ -76,12 +76,7 @@ def downloads(session: Session, sources: Sources) -> Web:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSizes:
-    """Sizes of files on a package index.
-
-    Attributes:
-        index: The index.
-        web: Sends the requests.
-    """
+    """Sizes of files on a package index."""
 
     index: UvIndex
     web: Web
@@ -117,10 +112,7 @@ def host_programs(settings: Settings) -> BaseHost:
 def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -> DebTrees:
     """Return the adapter that makes trees of .deb packages.
 
-    Args:
-        session: Settings and stores.
-        sources: The package archives.
-        offline: Refuse to download anything.
+    Offline, it refuses to download anything.
     """
     return DebTrees(
         store=session.store,

@@ -27,10 +27,7 @@ def catalog_of_spec(here: Settings, spec: Path, progress: Callable[[str], None])
 def catalog_of_targets(here: Settings, targets: Iterable[str | None], progress: Callable[[str], None]) -> Catalog:
     """Return the environments for arguments ENV|LOCK; see `catalog_of_spec`.
 
-    Args:
-        here: Directories and host settings.
-        targets: Environments, locks and their directories; None for the lock in the current directory.
-        progress: Progress callback; receives one line of text.
+    None stands for the lock in the current directory.
 
     Raises:
         UsageError: The specs of two locks name different catalogs.

@@ -21,11 +21,8 @@ from envbuilder.wiring.sources import registry_client
 def subject_of(session: Session, image: str, name: str, engine: Engine) -> Subject:
     """Return the image that a command line names.
 
-    Args:
-        session: Settings, catalog and stores.
-        image: A path, a name in the store or the engine, or a name with a registry's host.
-        name: Name of the image in a layout with several.
-        engine: Engine to search for a name.
+    It is a path, a name in the store or the engine, or has the host of a registry; `name` names one of several in a
+    layout.
 
     Raises:
         UsageError: There is none.

@@ -17,7 +17,7 @@ from envbuilder.image.base.locate import PythonArchives, pin_of_tree
 from envbuilder.image.base.python_survey import PythonArchive
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import BasePin, Lock
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
 from envbuilder.wiring.ingredients import ingredient_sources
 from envbuilder.wiring.inventory import inventory
@@ -29,13 +29,7 @@ def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None, 
     """Return the lock of a spec with the pins that are known without fetching a base or an interpreter.
 
     Ingredients of the cache are pinned. Packages are those that ship with the row; if there are none, and for own
-    packages, the index is asked.
-
-    Args:
-        session: Settings, catalog and stores.
-        spec: The spec.
-        upgrade: See `lock`.
-        seconds: Time for one resolution of packages.
+    packages, the index is asked. `seconds` is the time for one resolution.
 
     Raises:
         UsageError: The row does not have the base or interpreter of the spec.

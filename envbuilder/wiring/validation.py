@@ -46,15 +46,11 @@ class ValidationRequest:
     """The request of the command line; empty texts for missing parts.
 
     Attributes:
-        image: Image, environment or file.
-        container: Running container.
         python: Interpreter on this host, or in the container.
         facts: Output of the probe from elsewhere; `-` for standard input.
         engine: Engine that has the image.
         runtime: Runtime that runs the image instead; None for the engine, or for Apptainer if the image is its file.
         tier: Extent; None means as far as the place can.
-        required: Tier that must be proven.
-        devices: CDI devices for the container.
         lock: Lock, or the name of a lock or environment, to compare with; None for the one in the image.
         memory: GPU memory policy in place of the image's; None keeps it.
         timeout: Seconds for the probe.
@@ -79,11 +75,8 @@ def reports_on(
 ) -> tuple[Report, ...]:
     """Return the report on what is named, or one for each file of facts.
 
-    Args:
-        session: Settings, catalog, engine and stores.
-        asked: What is named, and how far to go.
-        read: Returns the text of a file of facts.
-        warn: Called with an environment and its base, empty for any, before GPUs of this host are used.
+    `read` returns the text of a file of facts. `warn` gets an environment and its base, empty for any, before GPUs of
+    this host are used.
 
     Raises:
         UsageError: Nothing was named, or two things; there is no such image, or no lock.

@@ -26,11 +26,7 @@ from envbuilder.wiring.sources import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedArchives:
-    """Wheels of the package index that contain unmodified libraries.
-
-    Attributes:
-        index: The index.
-    """
+    """Wheels of the package index that contain unmodified libraries."""
 
     index: Index
 

@@ -21,12 +21,7 @@ from envbuilder.lock.spec import SpecDocument
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentKind:
-    """A kind of document.
-
-    Attributes:
-        title: What it is, in one line.
-        schema: Returns its JSON Schema.
-    """
+    """A kind of document."""
 
     title: str
     schema: Callable[[], dict[str, Any]]

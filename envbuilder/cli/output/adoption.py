@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from envbuilder.cli.documents import projects as documents
 from envbuilder.cli.output.printing import folded, heading
 from envbuilder.core.names import requirement_name
+from envbuilder.core.structure import document_of
 from envbuilder.core.versions import Release
 from envbuilder.lock.adopt import Adoption, GivenUp
 from envbuilder.lock.adopted_packages import PackageChange
@@ -20,22 +23,20 @@ _TITLES = {
     ClueKind.CUDNN: "cuDNN",
 }
 _MOST_NAMES = 5
+_WIDEST = 36
+"""Columns of a conclusion; behind a longer one, its line is not aligned."""
 _LONGEST_NOTE = 200
 
 
 def adoption_text(adoption: Adoption, columns: int) -> str:
-    """Return what was found in a project, its environment, and what had to change.
-
-    Args:
-        adoption: The result.
-        columns: Width of a line.
-    """
+    """Return what was found in a project, its environment, and what had to change."""
     return "\n".join(folded(line, columns) if line else "" for line in _lines(adoption))
 
 
 def _lines(adoption: Adoption) -> Iterator[str]:
     day = f"; last change {adoption.last_change}" if adoption.last_change else ""
-    yield f"read {len(adoption.files)} files{day}"
+    count = len(adoption.files)
+    yield f"read {count} file{'' if count == 1 else 's'}{day}"
     yield from _section("What the project says", _found_lines(adoption))
     yield ""
     yield heading(_headline(adoption))
@@ -53,16 +54,24 @@ def _section(title: str, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _found_lines(adoption: Adoption) -> Iterator[str]:
+    rows = list(_found(adoption))
+    width = max((len(what) for what, _ in rows if len(what) <= _WIDEST), default=0)
+    for what, where in rows:
+        yield f"  {what:<{width}}  {where}".rstrip()
+
+
+def _found(adoption: Adoption) -> Iterator[tuple[str, str]]:
+    """Yield each conclusion, and the line that it comes from."""
     found = adoption.found
     for kind, clue in found.versions.items():
-        yield f"  {_TITLES[kind]} {clue.value or '(any version)'}   {_origin(clue)}"
+        yield f"{_TITLES[kind]} {clue.value or '(any version)'}", _origin(clue)
     if found.releases and not found.range_of(ClueKind.TENSORFLOW):
-        yield f"  TensorFlow {found.releases[0]} to {found.releases[-1]}   have all names that the code uses"
-    yield f"  device: {found.device.value}"
+        yield f"TensorFlow {found.releases[0]} to {found.releases[-1]}", "have all names that the code uses"
+    yield f"device: {found.device.value}", ""
     for clue in (*found.packages, *found.os_packages, *found.variables):
-        yield f"  {clue.value}   {_origin(clue)}"
+        yield clue.value, _origin(clue)
     for clue in (*found.container.values(), *found.copies):
-        yield f"  {clue.kind.value}: {clue.value}   {_origin(clue)}"
+        yield f"{clue.kind.value}: {clue.value}", _origin(clue)
 
 
 def _origin(clue: Clue) -> str:
@@ -166,11 +175,7 @@ def adoption_document(
 ) -> dict[str, object]:
     """Return the document of `--json`.
 
-    Args:
-        adoption: The result.
-        written: The spec that was written; None for none.
-        lock: The document of the lock that was written; None for none.
-        failure: The error that ended the lock; None for none.
+    `failure` is the error that ended the lock.
     """
     found, choice, spec = adoption.found, adoption.choice, adoption.spec
     return {
@@ -188,18 +193,16 @@ def adoption_document(
         "device": found.device.value,
         "releases": [str(release) for release in found.releases],
         "environment": choice.advice.environment if choice.advice else None,
-        "given_up": [{**_clue(each.clue), "instead": each.instead} for each in choice.given_up],
+        "given_up": [_clue(each.clue, instead=each.instead) for each in choice.given_up],
         "nearest": [
             {"environment": each.environment, "changes": [change.text for change in each.changes]}
             for each in choice.nearest
         ],
         "packages": list(spec.packages) if spec else [],
         "source_builds": list(spec.source_builds) if spec else [],
-        "changes": [
-            {"before": each.before, "after": each.after or None, "reason": each.reason} for each in adoption.changes
-        ],
+        "changes": [document_of(documents.PackageChange, each) for each in adoption.changes],
         "unused": [
-            {"file": each.line.file, "line": each.line.number, "text": each.line.text, "reason": each.reason}
+            document_of(documents.UnusedLine, each.line, line=each.line.number, reason=each.reason)
             for each in adoption.unused
         ],
         "spec": str(written) if written else None,
@@ -208,11 +211,7 @@ def adoption_document(
     }
 
 
-def _clue(clue: Clue) -> dict[str, object]:
-    return {
-        "kind": clue.kind.value,
-        "value": clue.value,
-        "file": clue.line.file,
-        "line": clue.line.number,
-        "confidence": clue.confidence.name.lower(),
-    }
+def _clue(clue: Clue, **given: str) -> dict[str, Any]:
+    kind = documents.GivenUp if given else documents.Clue
+    line = clue.line
+    return document_of(kind, clue, file=line.file, line=line.number, confidence=clue.confidence.name.lower(), **given)

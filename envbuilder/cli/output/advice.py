@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import click
 
-from envbuilder.catalog.advise.advice import Advice, AdviceReason, Query, Recommendation, Verdict, Weight
+from envbuilder.catalog.advise.advice import Advice, Query, Recommendation, Verdict, Weight
 from envbuilder.catalog.gpus import VendorBuild
-from envbuilder.catalog.machine import Host
-from envbuilder.cli.output.buildable import buildable_document
-from envbuilder.cli.output.printing import folded, heading, printed
+from envbuilder.cli.documents import advice as documents
+from envbuilder.cli.output.compatibility import host_text
+from envbuilder.cli.output.printing import folded, heading, printed, shell_lines
+from envbuilder.cli.output.terminal import Meaning
+from envbuilder.core.structure import document_of
 
 _MARKS = {Weight.FOR: "+", Weight.COST: "~", Weight.AGAINST: "-"}
-_COLOURS = {Weight.FOR: "green", Weight.COST: "yellow", Weight.AGAINST: "red"}
+_COLOURS = {Weight.FOR: Meaning.GOOD, Weight.COST: Meaning.DOUBTFUL, Weight.AGAINST: Meaning.BAD}
 _VERDICTS = {Verdict.FITS: "fits", Verdict.COST: "fits, at a cost", Verdict.NOT: "does not fit"}
 _LEGEND = "+ in favour   ~ at a cost   - rules it out"
 
@@ -22,21 +25,17 @@ _LEGEND = "+ in favour   ~ at a cost   - rules it out"
 def recommendation_text(found: Recommendation, asked: str, limit: int, columns: int) -> str:
     """Return a recommendation as text.
 
-    Args:
-        found: The recommendation.
-        asked: The conditions, in words; empty if there were none.
-        limit: Maximum number of environments.
-        columns: Width of a line.
+    `asked` is empty if there were no conditions.
     """
-    return "\n".join(
-        line if _is_command(line) or printed(line) <= columns else folded(line, columns)
-        for line in _lines(found, asked, limit)
-    )
+    return "\n".join(text for line in _lines(found, asked, limit) for text in _fitting(line, columns))
 
 
-def _is_command(line: str) -> bool:
-    """Return True for a line that is to be copied: broken into two, it would be two commands."""
-    return click.unstyle(line).lstrip().startswith("$ ")
+def _fitting(line: str, columns: int) -> Iterator[str]:
+    prompt, is_command, command = line.partition("$ ")
+    if is_command and not prompt.strip():
+        yield from shell_lines(command, columns, first=prompt + is_command)
+    else:
+        yield line if printed(line) <= columns else folded(line, columns)
 
 
 def _lines(found: Recommendation, asked: str, limit: int) -> Iterator[str]:
@@ -50,8 +49,11 @@ def _lines(found: Recommendation, asked: str, limit: int) -> Iterator[str]:
         yield from _advice_lines(number, advice)
     yield from _elsewhere_lines(found.elsewhere)
     left = len(found.fitting or found.nearest) - len(shown)
-    yield ""
-    yield _LEGEND + (f"   ({left} more: --limit N)" if left > 0 else "")
+    legend = _LEGEND if any(advice.reasons for advice in shown) else ""
+    more = f"({left} more: --limit N)" if left > 0 else ""
+    if legend or more:
+        yield ""
+        yield "   ".join(filter(None, (legend, more)))
 
 
 def _headline(found: Recommendation, asked: str) -> str:
@@ -70,7 +72,7 @@ def _advice_lines(number: int, advice: Advice) -> Iterator[str]:
     yield f"   {contents(advice)}"
     yield f"   {_standing(advice)}"
     for change in advice.changes:
-        yield f"   {click.style('change:', fg='yellow')} {change.text}"
+        yield f"   {click.style('change:', fg=Meaning.DOUBTFUL)} {change.text}"
     order = (Weight.AGAINST, Weight.COST, Weight.FOR)
     for reason in sorted(advice.reasons, key=lambda reason: order.index(reason.weight)):
         yield f"     {click.style(_MARKS[reason.weight], fg=_COLOURS[reason.weight])} {reason.text}"
@@ -120,63 +122,16 @@ def asked_text(query: Query) -> str:
     return "; ".join([*words, *(["no GPU"] if query.cpu else []), *(host_text(host) for host in (*together, *seen))])
 
 
-def host_text(host: Host) -> str:
-    """Return a machine in words."""
-    driver = [f"driver {host.driver}"] if host.driver else []
-    names = [gpu.name or str(gpu.capability or "unknown GPU") for gpu in host.gpus or ()]
-    gpus = [f"{names.count(name)} x {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
-    inside = ", ".join([*driver, *gpus] if gpus or host.gpus is None else [*driver, "no GPU"])
-    return f"{host.name} ({inside or 'nothing known'})" if host.name else inside
+def recommendation_document(found: Recommendation, asked: str, limit: int) -> dict[str, Any]:
+    """Return a recommendation as a JSON document."""
+    return document_of(
+        documents.Recommendation,
+        found,
+        asked=asked,
+        fits=map(_advice_document, found.fitting[:limit]),
+        nearest=map(_advice_document, found.nearest[:limit]),
+    )
 
 
-def recommendation_document(found: Recommendation, asked: str, limit: int) -> dict[str, object]:
-    """Return a recommendation as a JSON document: keys `schema`, `asked`, `fits`, `nearest`, `elsewhere`."""
-    return {
-        "schema": 1,
-        "asked": asked,
-        "fits": [advice_document(advice) for advice in found.fitting[:limit]],
-        "nearest": [advice_document(advice) for advice in found.nearest[:limit]],
-        "elsewhere": [
-            {
-                "name": build.name,
-                "tensorflow": str(build.tensorflow),
-                "python": str(build.python),
-                "what": build.what,
-                "sources": [source.text for source in build.sources],
-            }
-            for build in found.elsewhere
-        ],
-    }
-
-
-def advice_document(advice: Advice) -> dict[str, object]:
-    """Return one environment as a JSON object."""
-    return {
-        "environment": advice.environment,
-        "verdict": advice.verdict.value,
-        "tensorflow": str(advice.tensorflow),
-        "python": str(advice.python),
-        "base": advice.base,
-        "cuda": str(advice.cuda) if advice.cuda else None,
-        "cudnn": str(advice.cudnn) if advice.cudnn else None,
-        "driver": str(advice.driver) if advice.driver else None,
-        "fit": advice.fit.value if advice.fit else None,
-        "doubtful": advice.is_doubtful,
-        "buildable": buildable_document(advice.buildable) if advice.buildable else None,
-        "gpus": advice.coverage.value if advice.coverage else None,
-        "proven": advice.proven.value,
-        "changes": [{"topic": change.topic.value, "text": change.text} for change in advice.changes],
-        "reasons": [_reason(reason) for reason in advice.reasons],
-        "steps": list(advice.steps),
-    }
-
-
-def _reason(reason: AdviceReason) -> dict[str, object]:
-    return {
-        "topic": reason.topic.value,
-        "weight": reason.weight.value,
-        "text": reason.text,
-        "asked": reason.asked or None,
-        "has": reason.has or None,
-        "sources": [source.text for source in reason.sources],
-    }
+def _advice_document(advice: Advice) -> dict[str, Any]:
+    return document_of(documents.Advice, advice, doubtful=advice.is_doubtful, gpus=advice.coverage)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from envbuilder.cli.output.printing import Meaning, folded, meaning, table
+from envbuilder.cli.documents import images as documents
+from envbuilder.cli.output.printing import folded, meaning, table
+from envbuilder.cli.output.signatures import signed_documents
+from envbuilder.cli.output.terminal import Meaning
+from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
-from envbuilder.image.builder import BuiltImage, BuiltLayer, Delivered, Engine
-from envbuilder.image.builds import LoadResult
+from envbuilder.image.builder import BuiltImage, BuiltLayer, Engine
 from envbuilder.lock.lockfile import digest
 from envbuilder.oci.transfers import PushResult
+from envbuilder.wiring.signing import SignedImage
 
 
 def print_built(images: Sequence[BuiltImage]) -> None:
@@ -85,80 +90,62 @@ def _totals(images: Sequence[BuiltImage]) -> str:
     return ", ".join(parts)
 
 
-def built_document(engine: Engine, images: Sequence[BuiltImage], log: Path) -> dict[str, object]:
-    """Return the JSON document of a build.
-
-    Args:
-        engine: Engine that built them.
-        images: In the order of the requests.
-        log: The full log.
-    """
-    runs = dict.fromkeys(image.run for image in images)
+def built_document(
+    engine: Engine, images: Sequence[BuiltImage], log: Path, signed: Sequence[SignedImage]
+) -> dict[str, Any]:
+    """Return the JSON document of a build, with the images in the order of the requests."""
     distinct = _distinct_layers(images)
-    return {
-        "schema": 1,
-        "engine": engine.value,
-        "images": [_image_document(image) for image in images],
-        "distinct_bytes": None if distinct is None else sum(distinct.values()),
-        "downloaded_bytes": _downloaded(images),
-        "seconds": round(_seconds(images), 3),
-        "steps": [
-            {"name": step.name, "seconds": round(step.seconds, 3), "cached": step.cached}
-            for run in runs
+    return document_of(
+        documents.BuildDocument,
+        None,
+        engine=engine,
+        images=map(_image_document, images),
+        distinct_bytes=None if distinct is None else sum(distinct.values()),
+        downloaded_bytes=_downloaded(images),
+        seconds=round(_seconds(images), 3),
+        steps=[
+            document_of(documents.Step, step, seconds=round(step.seconds, 3))
+            for run in dict.fromkeys(image.run for image in images)
             for step in run.steps
         ],
-        "log": str(log),
-    }
+        log=log,
+        signatures=signed_documents(signed),
+    )
 
 
-def _image_document(image: BuiltImage) -> dict[str, object]:
-    lock, delivered = image.lock, image.delivered
-    return {
-        "environment": lock.environment,
-        "lock": digest(lock),
-        "base": lock.base.id,
-        "builder": image.run.builder or None,
-        "id": image.id,
-        "manifest": image.manifest or None,
-        "tags": list(image.names),
-        "size": image.size,
-        "layers": [_layer_document(layer) for layer in image.layers],
-        "output": str(delivered.output) if delivered.output else None,
-        "loaded": _loaded(delivered.loaded) if delivered.loaded else None,
-        "pushed": _pushes(delivered),
-        "notes": list(image.notes),
-        "deviations": list(lock.differences),
-    }
+def _image_document(image: BuiltImage) -> dict[str, Any]:
+    loaded = image.delivered.loaded
+    return document_of(
+        documents.BuiltImage,
+        image,
+        environment=image.lock.environment,
+        lock=digest(image.lock),
+        base=image.lock.base.id,
+        builder=image.run.builder,
+        tags=image.names,
+        output=image.delivered.output,
+        loaded=loaded
+        and document_of(
+            documents.Loaded,
+            None,
+            bytes=loaded.sent_bytes,
+            layers=loaded.sent_layers,
+            present=loaded.present_layers,
+        ),
+        pushed=map(_pushed, image.delivered.pushes),
+        deviations=image.lock.differences,
+    )
 
 
-def _layer_document(layer: BuiltLayer) -> dict[str, object]:
-    return {
-        "id": layer.id or None,
-        "title": layer.title,
-        "digest": layer.digest or None,
-        "diff_id": layer.diff_id or None,
-        "size": layer.size,
-        "made": layer.made,
-    }
-
-
-def _loaded(loaded: LoadResult) -> dict[str, object]:
-    return {"bytes": loaded.sent_bytes, "layers": loaded.sent_layers, "present": loaded.present_layers}
-
-
-def _pushes(delivered: Delivered) -> list[dict[str, object]]:
-    return [_pushed(push) for push in delivered.pushes]
-
-
-def _pushed(push: PushResult) -> dict[str, object]:
-    return {
-        "reference": push.reference,
-        "digest": push.digest,
-        "bytes": push.pushed_bytes,
-        "layers": push.pushed_layers,
-        "present": push.present_layers,
-        "seconds": round(push.seconds, 3),
-    }
+def _pushed(push: PushResult) -> dict[str, Any]:
+    return document_of(
+        documents.Pushed,
+        push,
+        bytes=push.pushed_bytes,
+        layers=push.pushed_layers,
+        present=push.present_layers,
+        seconds=round(push.seconds, 3),
+    )
 
 
 def _distinct_layers(images: Sequence[BuiltImage]) -> dict[str, int] | None:

@@ -1,51 +1,63 @@
-"""Verdicts of compatibility: their colours, and their JSON objects."""
+"""Verdicts of compatibility: their colours, their JSON objects, and the machines that they are about."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from envbuilder.catalog.driver_requirements import DriverNeed
+from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Fit, GpuCompatibility, Reason
-from envbuilder.cli.output.buildable import buildable_document
+from envbuilder.cli.documents import gpus
+from envbuilder.cli.output.terminal import Meaning
+from envbuilder.core.structure import document_of
+from envbuilder.core.versions import Release
 
-COLOURS = {Fit.FITS: "green", Fit.JIT: "green", Fit.UNKNOWN: "yellow", Fit.CPU_ONLY: "cyan", Fit.NO: "red"}
+COLOURS = {
+    Fit.FITS: Meaning.GOOD,
+    Fit.JIT: Meaning.GOOD,
+    Fit.UNKNOWN: Meaning.DOUBTFUL,
+    Fit.CPU_ONLY: Meaning.NEUTRAL,
+    Fit.NO: Meaning.BAD,
+}
 
 
-def offer_document(offer: Offer) -> dict[str, object]:
-    """Return an environment on its best base as a JSON object.
+def host_text(host: Host) -> str:
+    """Return a machine in words."""
+    driver = [f"driver {host.driver}"] if host.driver else []
+    names = [gpu.name or str(gpu.capability or "unknown GPU") for gpu in host.gpus or ()]
+    gpus = [f"{names.count(name)} x {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
+    inside = ", ".join([*driver, *gpus] if gpus or host.gpus is None else [*driver, "no GPU"])
+    return f"{host.name} ({inside or 'nothing known'})" if host.name else inside
 
-    Returns:
-        Keys `environment`, `base`, `fit`, `reasons`, `gpus`, `driver`, `bare`, `buildable`.
-    """
+
+def offer_document(offer: Offer) -> dict[str, Any]:
+    """Return an environment on its best base as a JSON object."""
     verdict = offer.compatibility
-    return {
-        "environment": verdict.environment,
-        "base": verdict.base,
-        "fit": verdict.fit.value,
-        "reasons": [_reason(each) for each in verdict.reasons],
-        "gpus": [_gpu(each) for each in verdict.gpus],
-        "driver": str(verdict.driver.least) if verdict.driver and verdict.driver.known else None,
-        "bare": verdict.bare or None,
-        "buildable": buildable_document(offer.buildable),
-    }
+    return document_of(
+        gpus.Offer,
+        verdict,
+        reasons=map(_reason, verdict.reasons),
+        gpus=map(_gpu, verdict.gpus),
+        driver=_least(verdict.driver),
+        buildable=offer.buildable,
+    )
 
 
-def _gpu(kind: GpuCompatibility) -> dict[str, object]:
-    return {
-        "name": kind.gpu.name,
-        "capability": str(kind.capability) if kind.capability else None,
-        "fit": kind.fit.value,
-        "code": kind.support.coverage.value if kind.support else None,
-        "reasons": [_reason(each) for each in kind.reasons],
-        "driver": str(kind.driver.least) if kind.driver and kind.driver.known else None,
-    }
+def _gpu(kind: GpuCompatibility) -> dict[str, Any]:
+    return document_of(
+        gpus.GpuVerdict,
+        kind,
+        name=kind.gpu.name,
+        code=kind.support.coverage if kind.support else None,
+        reasons=map(_reason, kind.reasons),
+        driver=_least(kind.driver),
+    )
 
 
-def _reason(reason: Reason) -> dict[str, object]:
-    return {
-        "aspect": reason.aspect.value,
-        "rule": reason.rule.value,
-        "fit": reason.fit.value,
-        "text": reason.text,
-        "caveat": reason.is_caveat,
-        "change": reason.change or None,
-        "sources": [source.text for source in reason.sources],
-    }
+def _least(driver: DriverNeed | None) -> Release | None:
+    return driver.least if driver and driver.known else None
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    return document_of(gpus.Reason, reason, caveat=reason.is_caveat)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
+from typing import Any
 
 from envbuilder.catalog.buildable import Buildability
 from envbuilder.catalog.verdicts import Fit, why
+from envbuilder.cli.documents import machines as documents
+from envbuilder.core.structure import document_of
 from envbuilder.diagnostics.host.examination import (
     EnvironmentDifference,
     Examination,
@@ -41,12 +44,7 @@ def python_line(versions: Versions | None) -> Iterator[tuple[str, str]]:
 
 
 def installed_lines(examination: Examination, gpus: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield label and text of each line about installed versions.
-
-    Args:
-        examination: The result of the examination.
-        gpus: Lines about driver and GPUs.
-    """
+    """Yield label and text of each line about installed versions."""
     versions = examination.versions
     if versions is None:
         return
@@ -134,47 +132,12 @@ def _difference(each: EnvironmentDifference) -> str:
     return f"{each.what} {each.there or 'none'} (here: {each.here or 'none'})"
 
 
-def versions_document(versions: Versions) -> dict[str, object]:
+def versions_document(versions: Versions) -> dict[str, Any]:
     """Return the installed versions as JSON."""
-    found = versions.tensorflow
-    return {
-        "python": _text(versions.python),
-        "executable": versions.executable,
-        "tensorflow": None
-        if found is None
-        else {
-            "packages": list(found.packages),
-            "version": found.version,
-            "cuda_build": found.cuda_build,
-            "cuda": _text(found.cuda),
-            "cudnn": _text(found.cudnn),
-            "told_by": found.told_by,
-            "folder": found.folder,
-        },
-        "tf_keras": versions.builtin_keras or None,
-        "packages": {name: version or None for name, version in versions.packages},
-        "libraries": [
-            {
-                "name": each.name,
-                "path": each.path,
-                "version": _text(each.version),
-                "origin": each.origin.value,
-                "via": each.via,
-            }
-            for each in versions.libraries
-        ],
-        "nearest": _nearest_document(versions.nearest) if versions.nearest else None,
-    }
-
-
-def _nearest_document(nearest: Nearest) -> dict[str, object]:
-    return {
-        "environment": nearest.environment,
-        "same_release": nearest.is_same_release,
-        "differences": [{"what": each.what, "here": each.here, "there": each.there} for each in nearest.differences],
-        "command": nearest.command,
-    }
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+    nearest = versions.nearest
+    return document_of(
+        documents.InstalledVersions,
+        versions,
+        tf_keras=versions.builtin_keras,
+        nearest=nearest and document_of(documents.NearestEnvironment, nearest, same_release=nearest.is_same_release),
+    )

@@ -9,7 +9,7 @@ from contextlib import suppress
 import click
 
 from envbuilder.cli.output.streams import foreign
-from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, say, say_event, wrapped
+from envbuilder.cli.output.terminal import TERMINAL, Meaning, ProgressForm, say, say_event, wrapped
 from envbuilder.core.errors import EnvbuilderError, InvalidInput
 
 
@@ -68,9 +68,7 @@ def kind_of(family: type[EnvbuilderError]) -> str:
 def report_failure(failure: dict[str, object], status: int) -> None:
     """Print a failure in each requested form.
 
-    Args:
-        failure: `kind`, `message` and `hint`, and more for documents.
-        status: Exit status.
+    It has `kind`, `message` and `hint`, and more for documents.
     """
     document = failure | {"exit_status": status}
     with suppress(OSError):
@@ -81,6 +79,6 @@ def report_failure(failure: dict[str, object], status: int) -> None:
         if TERMINAL.form is ProgressForm.JSON:
             say_event("error", **document)
             return
-        say(f"{click.style('error:', fg='red', bold=True)} {wrapped(foreign(str(failure['message'])), 7)}")
+        say(f"{click.style('error:', fg=Meaning.BAD, bold=True)} {wrapped(foreign(str(failure['message'])), 7)}")
         if failure["hint"]:
-            say(f"{click.style('next:', fg='cyan', bold=True)} {wrapped(foreign(str(failure['hint'])), 6)}")
+            say(f"{click.style('next:', fg=Meaning.NEUTRAL, bold=True)} {wrapped(foreign(str(failure['hint'])), 6)}")

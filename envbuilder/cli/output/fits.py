@@ -13,9 +13,8 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import offer
 from envbuilder.catalog.verdicts import WORDS, Compatibility, why
-from envbuilder.cli.output.advice import host_text
 from envbuilder.cli.output.buildable import buildable_notes
-from envbuilder.cli.output.compatibility import COLOURS, offer_document
+from envbuilder.cli.output.compatibility import COLOURS, host_text, offer_document
 from envbuilder.cli.output.printing import folded, heading, print_json, width
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import read_text
@@ -31,12 +30,7 @@ def show_fits(
 ) -> None:
     """Print the verdict for each environment on a machine, with its reason, and those that cannot be built here.
 
-    Args:
-        catalog: The catalog.
-        rows: The environments to show.
-        where: A facts file; empty for this host.
-        inventory: The parts available to a build on this machine.
-        as_json: Whether to print a JSON document.
+    The machine is that of the facts file `where`; empty for this host.
     """
     host = _host(where)
     offers = [offer(catalog.cuda, row, replace(host, name=""), inventory) for row in rows]

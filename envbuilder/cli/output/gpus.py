@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
-from envbuilder.catalog.coverage import GpuSupport, PartCoverage, support
+from envbuilder.catalog.coverage import GpuSupport, support
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
-from envbuilder.catalog.gpus import Architecture
-from envbuilder.cli.output.printing import Meaning, aligned, columns_or, folded, heading, meaning, printed
+from envbuilder.cli.documents import gpus as documents
+from envbuilder.cli.output.printing import aligned, columns_or, folded, heading, meaning, printed
+from envbuilder.cli.output.terminal import Meaning
+from envbuilder.core.structure import document_of
 from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
 
 WIDTH = 120
@@ -19,9 +22,7 @@ _MEANINGS = {"code": Meaning.GOOD, "jit": Meaning.NEUTRAL, "-": Meaning.BAD, "?"
 def gpu_table(catalog: Catalog, rows: Sequence[Environment]) -> str:
     """Return the support of GPUs, as text of at most 120 columns, or those of a narrower terminal.
 
-    Args:
-        catalog: Catalog of the rows.
-        rows: Rows to show: one GPU row alone is shown in full, several as one line each.
+    One GPU row alone is shown in full, several as one line each.
 
     Returns:
         The text, without a final line end.
@@ -35,21 +36,43 @@ def gpu_table(catalog: Catalog, rows: Sequence[Environment]) -> str:
     return "\n".join(line and folded(line, room) if printed(line) > room else line for line in lines)
 
 
-def gpu_document(catalog: Catalog, rows: Sequence[Environment]) -> dict[str, object]:
-    """Return the support of GPUs, as a JSON document.
-
-    Returns:
-        Keys `schema`, `gpus` (by compute capability), `environments` (each base with every GPU, in full) and
-        `left_out` (ids of the rows that use no GPU).
-    """
-    return {
-        "schema": 1,
-        "gpus": [_architecture(each) for each in catalog.cuda.architectures],
-        "environments": [
+def gpu_document(catalog: Catalog, rows: Sequence[Environment]) -> dict[str, Any]:
+    """Return the support of GPUs as a JSON document: each base with every GPU, in full."""
+    return document_of(
+        documents.GpuTable,
+        None,
+        gpus=[
+            document_of(documents.Architecture, each, names=each.gpus, first_cuda=each.since, last_cuda=each.last)
+            for each in catalog.cuda.architectures
+        ],
+        environments=[
             {"id": row.id, "bases": [_base(catalog, row, choice) for choice in row.bases]} for row in rows if row.cuda
         ],
-        "left_out": [row.id for row in rows if not row.cuda],
-    }
+        left_out=[row.id for row in rows if not row.cuda],
+    )
+
+
+def _base(catalog: Catalog, row: Environment, choice: BaseChoice) -> dict[str, Any]:
+    return document_of(
+        documents.SupportOnBase,
+        choice,
+        id=choice.system.id,
+        driver=catalog.driver_floor(row, choice),
+        gpus=map(_support_document, support(catalog.cuda, row, choice)),
+    )
+
+
+def _support_document(gpu: GpuSupport) -> dict[str, Any]:
+    return document_of(
+        documents.Support,
+        gpu,
+        capability=gpu.architecture.capability,
+        outcome=gpu.coverage,
+        doubtful=bool(gpu.doubts),
+        reasons=[
+            document_of(documents.PartOfSupport, each, outcome=each.coverage or "not-proven") for each in gpu.reasons
+        ],
+    )
 
 
 def _left_out(rows: Sequence[Environment]) -> Iterator[str]:
@@ -152,44 +175,3 @@ def _gpu(gpu: GpuSupport) -> Iterator[str]:
     needs = driver(gpu)
     yield f"  {architecture.capability!s:<4}  {mark(gpu):<5}  {f'{needs}, ' if needs else ''}{names}"
     yield f"        {reasons(gpu)}"
-
-
-def _architecture(architecture: Architecture) -> dict[str, object]:
-    return {
-        "capability": str(architecture.capability),
-        "generation": architecture.generation,
-        "names": list(architecture.gpus),
-        "first_cuda": str(architecture.since),
-        "last_cuda": str(architecture.last) if architecture.last else None,
-    }
-
-
-def _base(catalog: Catalog, row: Environment, choice: BaseChoice) -> dict[str, object]:
-    floor = catalog.driver_floor(row, choice)
-    return {
-        "id": choice.system.id,
-        "cuda": str(choice.cuda) if choice.cuda else None,
-        "cudnn": str(choice.cudnn) if choice.cudnn else None,
-        "driver": str(floor) if floor else None,
-        "gpus": [_support_document(gpu) for gpu in support(catalog.cuda, row, choice)],
-    }
-
-
-def _support_document(gpu: GpuSupport) -> dict[str, object]:
-    return {
-        "capability": str(gpu.architecture.capability),
-        "outcome": gpu.coverage.value,
-        "doubtful": bool(gpu.doubts),
-        "driver": str(gpu.driver) if gpu.driver else None,
-        "ptx_driver": str(gpu.ptx_driver) if gpu.ptx_driver else None,
-        "reasons": [_reason(reason) for reason in gpu.reasons],
-    }
-
-
-def _reason(reason: PartCoverage) -> dict[str, object]:
-    return {
-        "part": reason.part.value,
-        "family": reason.family or None,
-        "outcome": reason.coverage.value if reason.coverage else "not-proven",
-        "text": reason.text,
-    }

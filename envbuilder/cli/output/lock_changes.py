@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
+from envbuilder.cli.documents import projects as documents
+from envbuilder.cli.output.terminal import Meaning
+from envbuilder.core.structure import document_of
 from envbuilder.lock.diff import LockChange
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 
-_COLOURS = {"+": "green", "-": "red", "~": "yellow"}
+_COLOURS = {"+": Meaning.GOOD, "-": Meaning.BAD, "~": Meaning.DOUBTFUL}
 
 
 def print_changes(changes: Iterable[LockChange]) -> None:
@@ -21,21 +25,21 @@ def print_changes(changes: Iterable[LockChange]) -> None:
         click.echo(click.style(text[0], fg=_COLOURS[text[0]]) + text[1:])
 
 
-def lock_document(path: Path, lock: Lock) -> dict[str, object]:
+def lock_document(path: Path, lock: Lock) -> dict[str, Any]:
     """Return the description of a lock that was written as JSON."""
-    return {
-        "lock": str(path),
-        "digest": digest(lock),
-        "manifest": lock.image.manifest if lock.image else None,
-        "base": lock.base.id,
-        "unpinned": list(lock.unpinned),
-        "python": str(lock.python.version),
-        "packages": len(lock.packages),
-        "refused": list(lock.refused),
-        "deviations": list(lock.differences),
-    }
+    return document_of(
+        documents.WrittenLock,
+        lock,
+        lock=path,
+        digest=digest(lock),
+        manifest=lock.image.manifest if lock.image else None,
+        base=lock.base.id,
+        python=lock.python.version,
+        packages=len(lock.packages),
+        deviations=lock.differences,
+    )
 
 
-def change_document(change: LockChange) -> dict[str, str | None]:
+def change_document(change: LockChange) -> dict[str, Any]:
     """Return one difference as JSON."""
-    return {"field": change.field, "old": change.old or None, "new": change.new or None}
+    return document_of(documents.FieldChange, change)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
+from envbuilder.cli.documents.images import MissingFiles
 from envbuilder.cli.output.streams import foreign
 from envbuilder.core.errors import LicenseNotAccepted, SourceUnreachable, VerificationFailed
+from envbuilder.core.structure import document_of
 from envbuilder.image.gather import Unavailable
 
 
-def missing_documents(missing: Sequence[Unavailable]) -> list[dict[str, object]]:
+def missing_documents(missing: Sequence[Unavailable]) -> list[dict[str, Any]]:
     """Return the files as JSON values."""
-    return [{"files": list(each.names), "problem": each.error.message, "next": each.error.hint} for each in missing]
+    return [
+        document_of(MissingFiles, each, files=each.names, problem=each.error.message, next=each.error.hint)
+        for each in missing
+    ]
 
 
 def print_missing(missing: Sequence[Unavailable]) -> None:

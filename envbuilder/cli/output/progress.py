@@ -62,7 +62,6 @@ class BuildLog:
     """Log of every event as a line of text.
 
     Attributes:
-        stream: Receives the lines.
         clock: Returns seconds, monotonic.
     """
 
@@ -92,12 +91,7 @@ class NoProgress:
 
 
 class Paced:
-    """Lets the transfer of each item pass once in a while, and its end always.
-
-    Args:
-        seconds: Least time between two of them.
-        clock: Returns seconds, monotonic.
-    """
+    """Lets the transfer of each item pass once in a while, and its end always."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self._seconds = seconds
@@ -118,12 +112,7 @@ class Paced:
 
 
 class PlainProgress:
-    """One line for each step that starts or ends, and for long transfers now and then; for pipes and CI.
-
-    Args:
-        verbose: Also print what the steps print.
-        clock: Returns seconds, monotonic.
-    """
+    """One line for each step that starts or ends, and for long transfers now and then; for pipes and CI."""
 
     def __init__(self, *, verbose: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._verbose = verbose
@@ -151,11 +140,7 @@ class PlainProgress:
 
 
 class JsonProgress:
-    """One JSON object on each line, for programs.
-
-    Args:
-        clock: Returns seconds, monotonic.
-    """
+    """One JSON object on each line, for programs."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._paced = Paced(_SECONDS_BETWEEN_EVENTS, clock)

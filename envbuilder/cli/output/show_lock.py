@@ -5,52 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from envbuilder.cli.documents import locks as documents
 from envbuilder.cli.output.printing import heading
-from envbuilder.core import structure
 from envbuilder.core.memory_policy import HOOK, VARIABLE
+from envbuilder.core.structure import document_of, dump
 from envbuilder.lock.lock import Lock, PackageGroup
 
 
-def document(path: Path, lock: Lock) -> dict[str, object]:
+def document(path: Path, lock: Lock) -> dict[str, Any]:
     """Return the description as JSON; the pins themselves are in the lock."""
     cuda = lock.cuda
-    return {
-        "lock": str(path),
-        "environment": lock.environment,
-        "catalog": {"name": lock.catalog.name, "commit": lock.catalog.commit or None, "digest": lock.catalog.digest}
-        if lock.catalog
-        else None,
-        "tensorflow": {"package": lock.framework, "version": lock.framework_version},
-        "base": {"id": lock.base.id, "image": lock.base.image, "digest": lock.base.digest},
-        "python": {"version": str(lock.python.version), "provider": lock.python.provider.value},
-        "cuda": {
-            "provider": cuda.provider.value,
-            "version": str(cuda.cuda),
-            "cudnn": str(cuda.cudnn),
-            "driver": str(cuda.driver),
-            "require": cuda.require,
-        }
-        if cuda
-        else None,
-        "archives": [
-            {"id": pin.id, "publisher": pin.publisher, "sonames": [library.soname for library in pin.libraries]}
+    return document_of(
+        documents.ShownLock,
+        lock,
+        lock=path,
+        tensorflow={"package": lock.framework, "version": lock.framework_version},
+        cuda=cuda and document_of(documents.LockedCuda, cuda, version=cuda.cuda),
+        archives=[
+            document_of(documents.LockedArchive, pin, sonames=[library.soname for library in pin.libraries])
             for pin in (cuda.archives if cuda else ())
         ],
-        "memory": {"policy": str(lock.memory), "meaning": meaning(lock)},
-        "user": {"name": lock.user.name, "uid": lock.user.uid, "gid": lock.user.gid},
-        "packages": {group.value: len(lock.group(group)) for group in PackageGroup},
-        "own_packages": [f"{pin.name}=={pin.version}" for pin in lock.group(PackageGroup.OWN)],
-        "os_packages": [f"{pin.name}={pin.version}" for pin in lock.os_packages],
-        "files": [file.path for file in lock.files],
-        "env": dict(lock.env),
-        "settings": structure.dump(lock.settings),
-        "deviations": list(lock.differences),
-        "refused": list(lock.refused),
-        "created": _moment(lock),
-        "image": lock.image.manifest if lock.image else None,
-        "unpinned": list(lock.unpinned),
-    }
+        memory={"policy": str(lock.memory), "meaning": meaning(lock)},
+        packages={group.value: len(lock.group(group)) for group in PackageGroup},
+        own_packages=[f"{pin.name}=={pin.version}" for pin in lock.group(PackageGroup.OWN)],
+        os_packages=[f"{pin.name}={pin.version}" for pin in lock.os_packages],
+        files=[file.path for file in lock.files],
+        settings=dump(lock.settings),
+        deviations=lock.differences,
+        created=_moment(lock),
+        image=lock.image and lock.image.manifest,
+    )
 
 
 def lines(path: Path, lock: Lock) -> Iterator[str]:

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from envbuilder.catalog.environments import Catalog
+from envbuilder.cli.documents import locks as documents
 from envbuilder.cli.output.printing import heading, table
+from envbuilder.core.structure import document_of
 from envbuilder.lock.layered_specs import Origin, SpecLayer, origins
 
 
-def spec_document(layers: Sequence[SpecLayer], catalog: Catalog) -> dict[str, object]:
+def spec_document(layers: Sequence[SpecLayer], catalog: Catalog) -> dict[str, Any]:
     """Return the values as JSON.
 
-    Args:
-        layers: Files of the spec, the most general first.
-        catalog: The environments that it was read with.
+    `layers` are the files of the spec, the most general first.
     """
-    return {
-        "spec": layers[-1].title,
-        "files": [layer.title for layer in layers],
-        "catalogs": [{"name": team.name, "commit": team.place.commit or None} for team in catalog.teams],
-        "values": [
-            {"field": each.field, "value": each.value, "file": each.file, "line": each.line}
-            for each in origins(tuple(layers))
-        ],
-    }
+    return document_of(
+        documents.ShownSpec,
+        None,
+        spec=layers[-1].title,
+        files=[layer.title for layer in layers],
+        catalogs=[{"name": team.name, "commit": team.place.commit or None} for team in catalog.teams],
+        values=origins(tuple(layers)),
+    )
 
 
 def spec_lines(layers: Sequence[SpecLayer], catalog: Catalog) -> Iterator[str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
+from envbuilder.cli.documents import images as documents
 from envbuilder.cli.output.streams import foreign
+from envbuilder.core.structure import document_of
 from envbuilder.image.signing import SignatureCheck, Signed, Unsigned
 from envbuilder.wiring.signing import SignedImage
 
@@ -22,12 +25,9 @@ def print_signed(images: Sequence[SignedImage]) -> None:
         click.echo(f"next: `envbuilder verify {image.reference} --key PUBLIC`")
 
 
-def signed_documents(images: Sequence[SignedImage]) -> list[dict[str, object]]:
+def signed_documents(images: Sequence[SignedImage]) -> list[dict[str, Any]]:
     """Return the signed documents as JSON values."""
-    return [
-        {"reference": each.reference, "key": each.key, "signed": list(each.signed), "signed_before": list(each.there)}
-        for each in images
-    ]
+    return [document_of(documents.Signature, each, signed_before=each.there) for each in images]
 
 
 def print_checks(checks: Sequence[SignatureCheck]) -> None:
@@ -41,13 +41,14 @@ def print_checks(checks: Sequence[SignatureCheck]) -> None:
                 click.echo(f"{check.title}: not signed: {foreign(reason)}")
 
 
-def check_documents(checks: Sequence[SignatureCheck]) -> list[dict[str, object]]:
+def check_documents(checks: Sequence[SignatureCheck]) -> list[dict[str, Any]]:
     """Return the checks as JSON values."""
     return [
-        {
-            "title": check.title,
-            "key": check.outcome.key if isinstance(check.outcome, Signed) else None,
-            "problem": check.outcome.reason if isinstance(check.outcome, Unsigned) else None,
-        }
+        document_of(
+            documents.SignatureCheck,
+            check,
+            key=check.outcome.key if isinstance(check.outcome, Signed) else None,
+            problem=check.outcome.reason if isinstance(check.outcome, Unsigned) else None,
+        )
         for check in checks
     ]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
+from envbuilder.cli.documents import images as documents
 from envbuilder.cli.output.printing import folded, heading, paragraph, width
+from envbuilder.core.structure import document_of
 from envbuilder.diagnostics.vulnerabilities.components import Component
 from envbuilder.diagnostics.vulnerabilities.fixes import Fix, Fixable, NoFix, OutOfBounds
 from envbuilder.diagnostics.vulnerabilities.rating import Rating
@@ -20,10 +23,7 @@ _RATING_WIDTH = max(len(rating.value) for rating in Rating)
 def lines(lock: Lock, found: Scan, fails: Sequence[Vulnerability]) -> Iterator[str]:
     """Yield the lines of a result, folded at the width of the terminal.
 
-    Args:
-        lock: The lock that was compared.
-        found: The result.
-        fails: Vulnerabilities that decide the exit status.
+    `fails` are those that decide the exit status.
     """
     for component, group in groupby(_by_component(found.vulnerabilities), key=lambda each: each.component):
         yield heading(_title(component))
@@ -92,38 +92,32 @@ def _summary(lock: Lock, found: Scan, fails: Sequence[Vulnerability]) -> Iterato
     yield f"{len(fails)} of them count for the exit status"
 
 
-def document(lock: Lock, found: Scan, fails: Sequence[Vulnerability]) -> dict[str, object]:
+def document(lock: Lock, found: Scan, fails: Sequence[Vulnerability]) -> dict[str, Any]:
     """Return a result as a JSON document; arguments as for `lines`."""
-    return {
-        "schema": 1,
-        "environment": lock.environment,
-        "lock": digest(lock),
-        "compared": dict(found.components),
-        "databases": [
-            {"name": each.name, "documents": each.documents, "newest": each.newest or None} for each in found.databases
-        ],
-        "vulnerabilities": [_one(each, fails=each in fails) for each in found.vulnerabilities],
-        "withdrawn": found.withdrawn,
-        "unread": [{"document": each.document, "problem": each.problem} for each in found.unread],
-        "not_compared": list(found.left_out),
-    }
+    return document_of(
+        documents.ScanDocument,
+        found,
+        environment=lock.environment,
+        lock=digest(lock),
+        compared=found.components,
+        vulnerabilities=[_one(each, fails=each in fails) for each in found.vulnerabilities],
+        not_compared=found.left_out,
+    )
 
 
-def _one(each: Vulnerability, *, fails: bool) -> dict[str, object]:
+def _one(each: Vulnerability, *, fails: bool) -> dict[str, Any]:
     component = each.component
-    return {
-        "id": each.id,
-        "aliases": list(each.aliases),
-        "ecosystem": component.ecosystem,
-        "name": component.name,
-        "version": component.version,
-        "packages": list(component.packages),
-        "severity": each.rating.value,
-        "summary": each.summary or None,
-        "fixed": each.fixed or None,
-        "fails": fails,
+    return document_of(
+        documents.Vulnerability,
+        each,
+        ecosystem=component.ecosystem,
+        name=component.name,
+        version=component.version,
+        packages=component.packages,
+        severity=each.rating,
+        fails=fails,
         **_fix(each.fix),
-    }
+    )
 
 
 def _fix(fix: Fix) -> dict[str, object]:

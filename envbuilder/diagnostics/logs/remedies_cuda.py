@@ -15,6 +15,7 @@ from envbuilder.diagnostics.logs.environments import (
     nearest,
     rows_for_cuda,
     rows_that_fit,
+    span,
     vendor_builds,
     vendor_note,
 )
@@ -64,15 +65,11 @@ def _other_runtime(
 
 def _too_new(facts: LogFacts) -> tuple[Release | None, Release | None]:
     """Return the CUDA release in the log that the driver is too old for, and the driver that it needs."""
-    named = [_cuda_wanted(facts), facts.extracted.cuda, *facts.evidence.releases("cudart")]
+    wanted = next(iter(facts.evidence.releases("cuda_wanted")), facts.cuda)
+    named = [wanted, facts.extracted.cuda, *facts.evidence.releases("cudart")]
     pairs = [(cuda, floor) for cuda in named if cuda and (floor := facts.floor_of(cuda))]
     lacking = [pair for pair in pairs if facts.is_driver_too_old(pair[1])]
     return next(iter([*lacking, *pairs]), (None, None))
-
-
-def _cuda_wanted(facts: LogFacts) -> Release | None:
-    wanted = facts.evidence.releases("cuda_wanted")
-    return wanted[0] if wanted else facts.cuda or facts.extracted.cuda
 
 
 def architecture(facts: LogFacts, plain: Explanation) -> Explanation:
@@ -157,7 +154,7 @@ def _missing_of_several(facts: LogFacts, plain: Explanation) -> Explanation:
     cudnns = sorted({Release(row.cuda.cudnn.compiled.series) for row in rows if row.cuda})
     look = "looks" if len(rows) == 1 else "look"
     fix = (
-        f"{_missing(facts)}TensorFlow {_releases(rows)} {look} for it: CUDA {_span(cudas)}, with cuDNN {_span(cudnns)}."
+        f"{_missing(facts)}TensorFlow {_releases(rows)} {look} for it: CUDA {span(cudas)}, with cuDNN {span(cudnns)}."
         f" See which TensorFlow runs, then put the libraries of that release on the loader path"
         f"{_or_environment(facts, rows)}.{_other_cuda(facts, rows[-1])}"
     )
@@ -179,12 +176,7 @@ def _show(rows: tuple[Environment, ...]) -> str:
 
 
 def _releases(rows: tuple[Environment, ...]) -> str:
-    names = [f"{row.framework.version.major}.{row.framework.version.minor}" for row in rows]
-    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-
-
-def _span(releases: list[Release]) -> str:
-    return str(releases[0]) if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
+    return span([f"{row.framework.version.major}.{row.framework.version.minor}" for row in rows])
 
 
 def _other_cuda(facts: LogFacts, row: Environment) -> str:

@@ -27,8 +27,8 @@ from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.tree import added_tree, base_tree
 from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, lacking_files
+from envbuilder.lock.base_choice import OsPackages
 from envbuilder.lock.index.fetching import NoAnswer
-from envbuilder.lock.locations import OsPackages
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import EPOCH, Member, of_tar
@@ -98,9 +98,7 @@ class DebTrees:
     def provide(self, lock: Lock, fetch: Callable[[], None] = lambda: None) -> DebTree:
         """Return the tree of a lock: from the store, from a bundle, or made again from its packages.
 
-        Args:
-            lock: The lock.
-            fetch: Called if the tree is missing here; may put its tar into the store.
+        If the tree is missing here, `fetch` is called first, which may put its tar into the store.
 
         Raises:
             SourceUnreachable: It is not on this machine, and cannot be made.

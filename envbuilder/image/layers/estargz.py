@@ -96,10 +96,6 @@ NOTHING = Prefetch()
 def with_landmark(entries: Iterable[Entry], prefetch: Prefetch = NOTHING) -> Iterator[Entry]:
     """Yield the entries of a layer, and the file that says which part of it is fetched before a container starts.
 
-    Args:
-        entries: In the order of the layer: directories before what is in them.
-        prefetch: Which part that is.
-
     Raises:
         VerificationFailed: An entry has a path that the format reserves, or one that its JSON cannot hold.
     """
@@ -177,8 +173,6 @@ class EstargzSink(GzipMembersSink):
     """Gzip with at least one member for each file, and a table of contents.
 
     Args:
-        write: As in `Sink`.
-        tar: As in `Sink`.
         deflate: Compresses what cannot be taken from a wheel as it is.
     """
 

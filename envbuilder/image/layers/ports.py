@@ -37,9 +37,7 @@ class Bases(Protocol):
     def open(self, lock: Lock, fetch_tree: Callable[[], None]) -> Base:
         """Return the base of a lock; a registry is asked for the layers and the configuration of its image.
 
-        Args:
-            lock: The lock.
-            fetch_tree: Called before a missing tree is made; may put its tar into the store.
+        `fetch_tree` is called before a missing tree is made, and may put its tar into the store.
         """
         ...
 
@@ -120,12 +118,6 @@ class AssemblyContext:
     """The shared context of all images of one run.
 
     Attributes:
-        store: Keeps files and layers.
-        records: Remembers layers and images.
-        bases: Opens bases.
-        packages: Fetches Python packages.
-        files: Finds interpreter archives and tools.
-        archives: Fetches vendor archives, and takes libraries out of them.
         sandbox: Returns the sandbox for code of packages and images; called before a run.
         work: Directory for intermediate files.
         jobs: Maximum number of layers made at once.

@@ -12,7 +12,7 @@ from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.image_layout import VENV
 from envbuilder.image.plan.layers import WORTH_COMPILING
-from envbuilder.image.plan.plan import Layer, LayerKind, Plan
+from envbuilder.image.plan.plan import WHEELS, Layer, LayerKind, Plan
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
 
@@ -119,9 +119,7 @@ _INPUTS: dict[LayerKind, Callable[[Plan, Layer], dict[str, object]]] = {
     LayerKind.SYSTEM: _system,
     LayerKind.INTERPRETER: _interpreter,
     LayerKind.LIBRARIES: _libraries,
-    LayerKind.CUDA: _wheels,
-    LayerKind.FRAMEWORK: _wheels,
-    LayerKind.PACKAGES: _wheels,
+    **dict.fromkeys(WHEELS, _wheels),
     LayerKind.LINKS: _links,
     LayerKind.BYTECODE: _bytecode,
     LayerKind.PROFILE: _profile,
@@ -149,7 +147,9 @@ def _compiler(lock: Lock) -> dict[str, object]:
 def _build_stage(plan: Plan) -> dict[str, object]:
     """Return the inputs of builds of own packages: everything below them in the image, and the build stage."""
     stage = _compiler(plan.lock.build_stage) | _os(plan.lock.build_stage)
-    return {"tools": _files(plan.own_build_tools), "builder": stage, "environment": _files(plan.lock.below_own)}
+    environment = _files(plan.lock.below_own)
+    variables = {"env": [list(each) for each in plan.lock.build_env]} if plan.lock.build_env else {}
+    return {"tools": _files(plan.own_build_tools), "builder": stage, "environment": environment, **variables}
 
 
 def _tools(plan: Plan, pins: Iterable[PackagePin]) -> dict[str, object]:

@@ -55,14 +55,14 @@ def keys(document: object) -> object:
 
 
 def test_every_engine_has_the_same_fields() -> None:
-    of_assemble = built_document(Engine.ASSEMBLE, [replace(ASSEMBLED, notes=())], LOG)
-    of_docker = built_document(Engine.DOCKER, [RENDERED], LOG)
+    of_assemble = built_document(Engine.ASSEMBLE, [replace(ASSEMBLED, notes=())], LOG, ())
+    of_docker = built_document(Engine.DOCKER, [RENDERED], LOG, ())
     assert keys(of_assemble) == keys(of_docker)
     assert (of_assemble["engine"], of_docker["engine"]) == ("assemble", "docker")
 
 
 def test_what_an_engine_does_not_know_is_null() -> None:
-    document: dict[str, Any] = built_document(Engine.DOCKER, [RENDERED], LOG)
+    document: dict[str, Any] = built_document(Engine.DOCKER, [RENDERED], LOG, ())
     [image] = document["images"]
     assert (document["distinct_bytes"], document["downloaded_bytes"]) == (None, None)
     assert (image["manifest"], image["output"], image["loaded"], image["builder"]) == (None, None, None, "buildkit")
@@ -73,7 +73,7 @@ def test_what_an_engine_does_not_know_is_null() -> None:
 
 def test_layers_and_runs_that_images_share_count_once() -> None:
     other = replace(ASSEMBLED, names=("c:1",), layers=(ASSEMBLED.layers[0],), size=1 << 20)
-    document = built_document(Engine.ASSEMBLE, [ASSEMBLED, other], LOG)
+    document = built_document(Engine.ASSEMBLE, [ASSEMBLED, other], LOG, ())
     assert document["distinct_bytes"] == 3 << 20
     assert (document["seconds"], document["downloaded_bytes"]) == (2.5, 400)
     assert document["steps"] == [{"name": "packages", "seconds": 1.25, "cached": False}]
