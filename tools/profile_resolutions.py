@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from envbuilder.catalog.environments import BaseChoice, Environment, PythonProvider
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.core.errors import EnvbuilderError
-from envbuilder.lock.create import Measure, with_sizes
+from envbuilder.lock.closures import Measure, with_sizes
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, resolve_profiles
 from envbuilder.lock.resolve.requests import row_request
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     sizes = package_sizes(Session(here, catalog, print), Sources())
 
     def outcome(trial: _Trial) -> _Outcome:
-        return _outcome(trial, shipped, resolver, sizes.sizes)
+        return _outcome(trial, shipped, resolver, sizes)
 
     with ThreadPoolExecutor(2) as pool:
         outcomes = list(zip(trials, pool.map(outcome, trials), strict=True))

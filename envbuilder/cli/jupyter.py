@@ -16,13 +16,14 @@ from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.watching import watched
 from envbuilder.cli.session import command_session
-from envbuilder.core.errors import UsageError
-from envbuilder.image.builder import Engine
+from envbuilder.core.errors import UnknownEnvironment, UsageError
+from envbuilder.image.builder import Engine, ImageRequest
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.image.servers import LOOPBACK, Server, free_port, jupyter, tensorboard, wait_for
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.profiles import built, request_with
+from envbuilder.wiring.session import Session
 
 _LOGS = "/logs"
 _TOKEN_BYTES = 24
@@ -94,10 +95,19 @@ def serve(line: ServerRun) -> int:
     with watched(command_session(line.target), line.target or "lock") as (session, _):
         engine = chosen_engine(session, line.engine, ())
         server = _server(line.server, own_network=ENGINES[engine].own_network)
-        reference = built(session, request_with(session, line.target, server.profile, Sources()), engine)
+        reference = built(session, _request(session, line.target, server.profile), engine)
     runner = ENGINES[engine].runner(session)
     with _told(server):
         return run_container(session, (reference, runner), server.command, _container(line, server))
+
+
+def _request(session: Session, target: str | None, profile: str) -> ImageRequest:
+    """Return the image with a profile; an unknown environment may be the name of a project's image."""
+    try:
+        return request_with(session, target, profile, Sources())
+    except UnknownEnvironment as error:
+        error.hint += "; for the image of a project, name its lock: `envbuilder run --jupyter DIR/envbuilder.lock`"
+        raise
 
 
 def _check(line: ServerRun) -> None:

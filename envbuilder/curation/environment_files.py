@@ -15,7 +15,7 @@ from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.core.yaml.documents import parse
-from envbuilder.core.yaml.plain import plain_of
+from envbuilder.core.yaml.structured import plain_of
 
 _FEATURES = ("libcupti.so", "libnvshmem_host.so")
 """Libraries of the profiler and of multi-node communication, which are optional."""

@@ -30,8 +30,7 @@ from envbuilder.diagnostics.checks.expectation import expect_bare
 from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.report.json_format import json_report
-from envbuilder.lock.closures import Closure
-from envbuilder.lock.create import Measure, with_sizes
+from envbuilder.lock.closures import Answer, Closure, Measure, with_sizes
 from envbuilder.lock.resolve.requests import build_request, row_request
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures, dump_closures, merged, request_digest
@@ -196,7 +195,7 @@ def _closures(
 
 def _closure(row: Environment, choice: BaseChoice, ports: ProofPorts, *, relock: bool) -> Closure | _Unresolved:
     request = row_request(row, choice)
-    answers = ((choice.system.id, request_digest(request)),)
+    answers = (Answer(base=choice.system.id, request=request_digest(request)),)
     shipped = None if relock else ports.shipped.find(row.id, request)
     if shipped is not None:
         return _with_sizes(replace(shipped, answers=answers), ports)

@@ -18,9 +18,7 @@ class Server:
     """A server to start in an image.
 
     Attributes:
-        title: Its name, for messages.
         profile: Profile that has its packages.
-        command: Program and arguments.
         env: Environment variables, sorted by name.
         port: TCP port, in the container and on this host.
         path: Path and query of the page that the user opens; may hold a secret.
@@ -67,13 +65,7 @@ def jupyter(port: int, token: str, *, own_network: bool) -> Server:
 
 
 def tensorboard(port: int, folder: str, *, own_network: bool) -> Server:
-    """Return TensorBoard for a directory of the container; it has no password.
-
-    Args:
-        port: TCP port.
-        folder: Directory with logs.
-        own_network: As for `jupyter`.
-    """
+    """Return TensorBoard for a directory of the container; it has no password."""
     address = _address(own_network=own_network)
     return Server(
         title="TensorBoard",
@@ -96,10 +88,6 @@ def free_port() -> int:
 
 def wait_for(server: Server, ended: threading.Event) -> bool:
     """Wait until a server answers a request for its page.
-
-    Args:
-        server: The server.
-        ended: Set when the server has ended.
 
     Returns:
         False if it ended before.

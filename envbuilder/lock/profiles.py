@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
@@ -11,7 +11,7 @@ from packaging.version import Version
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.versions import Release
-from envbuilder.lock.closures import Chosen
+from envbuilder.lock.closures import Chosen, Measure, with_sizes
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.lock.resolve.requests import grouped_as, in_layer_order
 from envbuilder.lock.resolve.resolver import Resolution, Resolver
@@ -108,7 +108,7 @@ def with_profiles(
     catalog: Catalog,
     profiles: Sequence[ChosenProfile],
     resolver: Resolver,
-    sized: Callable[[Sequence[Chosen], Release], Sequence[Chosen]],
+    measure: Measure,
 ) -> Lock:
     """Return a lock with profiles added; all other pins, and so all layers without the tools, stay the same.
 
@@ -117,7 +117,7 @@ def with_profiles(
         catalog: Bounds of its environment, and the C library of its base.
         profiles: The profiles that it lacks.
         resolver: Resolves their packages.
-        sized: Returns files with their sizes, for an interpreter.
+        measure: Returns the sizes of their files.
 
     Raises:
         UsageError: The catalog no longer has the base of the lock.
@@ -141,10 +141,10 @@ def with_profiles(
         cutoff=_cutoff(lock),
     )
     found = resolve_profiles(profiles, others, shared, resolver)
-    added = grouped_as(PackageGroup.PROFILE, sized([each for each in found if each.name not in own], python))
+    added = with_sizes([each for each in found if each.name not in own], python, measure)
     return replace(
         lock,
-        packages=in_layer_order((*lock.packages, *added)),
+        packages=in_layer_order((*lock.packages, *grouped_as(PackageGroup.PROFILE, added))),
         profiles=tuple(sorted({*lock.profiles, *(profile.id for profile in profiles)})),
         inputs=tuple(sorted({**dict(lock.inputs), **dict(profile_inputs(profiles))}.items())),
         image=None,

@@ -79,7 +79,7 @@ class ProofAdapters:
             tables=session.catalog.cuda,
             shipped=closures(settings, session.catalog),
             resolver=package_resolver(settings, self.sources),
-            measure=package_sizes(session, self.sources).sizes,
+            measure=package_sizes(session, self.sources),
             host=self.environments,
             image=ImageProof(
                 shipped=closures(settings, session.catalog),

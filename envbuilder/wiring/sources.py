@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from threading import Lock
@@ -23,7 +22,7 @@ from envbuilder.image.base.programs import BaseHost, run_program
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.docker.engine import default_registry
 from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, RegistryMirror
-from envbuilder.lock.closures import Chosen
+from envbuilder.lock.closures import Chosen, Measure
 from envbuilder.lock.index.fetching import length_of
 from envbuilder.lock.index.uv_index import UvIndex
 from envbuilder.lock.ingredient_sources import Sources
@@ -74,23 +73,16 @@ def downloads(session: Session, sources: Sources) -> Web:
     return session.web(index_address(settings, sources), tuple(chain.from_iterable(archives)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexSizes:
-    """Sizes of files on a package index."""
+def package_sizes(session: Session, sources: Sources) -> Measure:
+    """Return a function that asks the package index for sizes."""
+    index, web = package_index(session.settings, sources), downloads(session, sources)
 
-    index: UvIndex
-    web: Web
-
-    def sizes(self, chosen: Sequence[Chosen], python: str) -> list[int]:
-        """See `PackageSizes.sizes`."""
-        files = self.index.locate(chosen, python)
+    def measure(chosen: Sequence[Chosen], python: str) -> list[int]:
+        files = index.locate(chosen, python)
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            return list(pool.map(lambda file: length_of(file, self.web), files))
+            return list(pool.map(lambda file: length_of(file, web), files))
 
-
-def package_sizes(session: Session, sources: Sources) -> IndexSizes:
-    """Return the adapter that asks the package index for sizes."""
-    return IndexSizes(index=package_index(session.settings, sources), web=downloads(session, sources))
+    return measure
 
 
 def publisher_places(session: Session, sources: Sources) -> dict[str, str]:

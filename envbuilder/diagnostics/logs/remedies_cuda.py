@@ -77,10 +77,11 @@ def architecture(facts: LogFacts, plain: Explanation) -> Explanation:
     if not facts.extracted.capabilities:
         return plain
     which = " and ".join(map(str, facts.extracted.capabilities))
-    offer = nearest(facts)
+    near = facts.extracted.tensorflow or facts.newest_of_opened_cuda
+    offer = nearest(facts, tensorflow=near)
     if offer.row is not None and offer.row.cuda is not None:
         return _environment(facts, plain, offer, which)
-    ignoring_driver = nearest(facts, driver=False)
+    ignoring_driver = nearest(facts, driver=False, tensorflow=near)
     if ignoring_driver.row is not None and ignoring_driver.row.cuda is not None:
         better = _environment(facts, plain, ignoring_driver, which)
         return replace(better, fix=f"{better.fix} It needs a newer driver than {facts.extracted.driver}.")
