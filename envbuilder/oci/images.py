@@ -42,6 +42,7 @@ class Descriptor:
     Attributes:
         digest: `sha256:…` of its bytes.
         size: Bytes.
+        media_type: Media type.
     """
 
     digest: Digest

@@ -32,6 +32,7 @@ class LibraryLoad:
     """The result of opening one library.
 
     Attributes:
+        loaded: Whether it could be opened.
         error: Message of the loader; empty on success.
         path: Real path; empty when it could not.
         via: Search path: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow) or `loader` (cache and system directories).
@@ -60,6 +61,7 @@ class CudnnStart:
     """The first call into cuDNN that creates something.
 
     Attributes:
+        soname: Soname of the cuDNN.
         status: Its result; 0 is success.
     """
 
@@ -72,6 +74,7 @@ class Gpu:
     """One GPU as reported by the driver.
 
     Attributes:
+        index: Its number.
         error: Reason for missing values; usually empty.
         name: Such as `NVIDIA A100-SXM4-40GB`.
         capability: Compute capability; None if unknown.
@@ -90,7 +93,11 @@ class DriverInterface:
     """Facts about `libcuda.so.1`.
 
     Attributes:
+        loadable: Whether it could be opened.
+        error: Message of the loader.
+        path: Real path.
         stub: Whether it is the linker's stub and no driver; also True for a stand-in.
+        stand_in: Whether it is a stand-in of a proof.
         cuda: Newest CUDA that it supports.
         init_code: Result of `cuInit`; 0 is success; None when not called.
         init_name: Its name, such as `CUDA_ERROR_NO_DEVICE`.
@@ -134,7 +141,9 @@ class LibcudaPath:
 
     Attributes:
         source: `cache` or `LD_LIBRARY_PATH`.
+        path: Its path.
         stub: Whether it is the linker's stub; also True for a stand-in.
+        stand_in: Whether it is a stand-in of a proof.
     """
 
     source: str
@@ -172,6 +181,7 @@ class BuildFacts:
     """The build properties that the wheel states.
 
     Attributes:
+        cuda: Whether with CUDA.
         info: Other properties, sorted by name; differs from release to release.
     """
 
@@ -185,6 +195,7 @@ class Training:
 
     Attributes:
         how: `session` or `keras`.
+        steps: Number of steps.
         first: Loss of the first step; None when it is not a finite number.
         last: Loss of the last step; likewise.
     """
@@ -201,6 +212,7 @@ class RoundTrip:
 
     Attributes:
         format: `checkpoint`, `h5` or `keras`.
+        equal: Whether the outputs are the same numbers.
         difference: Largest difference of the outputs; None when it is not a finite number.
     """
 
@@ -214,6 +226,7 @@ class Placed:
     """An operation that was requested on one device.
 
     Attributes:
+        placed: Actual device.
         on_device: Whether that is the device asked for.
         difference: Largest difference from numpy; None when it ran elsewhere or is not a finite number.
     """
@@ -244,14 +257,33 @@ class Facts:
 
     Attributes:
         origin: Origin of the facts, such as an image reference or a file.
+        seconds: Duration of the probe.
+        interpreter: The interpreter.
+        machine: The machine.
         distributions: `(normalized name, version)`, sorted by name.
         libraries: Sorted by soname.
+        driver: The driver.
         libcuda: Libraries on the run-time path, in the order in which the loader searches.
+        own_check: TensorFlow's own check of the CUDA libraries.
+        imported: The import of TensorFlow.
+        build: Build properties of TensorFlow.
         devices: Types of TensorFlow's devices, in its order: `CPU`, `GPU`, `XLA_CPU`, …
+        training: The tiny training.
         saving: One entry per format.
         gpu: One entry per GPU that TensorFlow sees; empty when it sees none.
+        tier: Results of the steps of the gpu tier.
         log: Lines about libraries and GPUs that TensorFlow wrote.
+        memory: The memory policy in force.
+        cudnn: Whether cuDNN starts.
+        nvml: Facts of the management library.
+        compute: Results of the GPUs in CUDA's own libraries.
+        host: The host around the driver.
+        software: Software in the environment of the interpreter.
         directories: Directories that jobs write to, sorted by role.
+        namespaces: User namespaces.
+        network: Routes and proxies.
+        clock: The clock.
+        scheduler: The batch system.
     """
 
     origin: str

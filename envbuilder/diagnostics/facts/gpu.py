@@ -18,6 +18,7 @@ class OnGpu(Generic[T]):
 
     Attributes:
         asked: Device asked for, such as `/GPU:0`.
+        work: The result.
     """
 
     asked: str
@@ -42,6 +43,7 @@ class Compared:
     """Numbers of a device against a reference; None when it ran elsewhere, or when they are not finite.
 
     Attributes:
+        where: Actual device.
         relative: Largest difference as a share of the largest number of the reference.
         tf32: Whether TensorFlow allowed TF32; None where it has no switch (to 2.3).
         reference: Origin of the reference.
@@ -175,6 +177,7 @@ class Memory:
         free: Free before TensorFlow held any.
         held_at_start: Held after the first small block, as the driver counts it.
         held_grown: Held with one more block of `block`.
+        block: Size of that block.
         large: One block of 90 % of what it could still take.
         impossible: Twice the whole memory.
         after: A block after that refusal.

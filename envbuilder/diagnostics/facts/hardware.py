@@ -45,7 +45,9 @@ class GpuBytes:
     """Memory of a GPU in bytes.
 
     Attributes:
+        total: All of it.
         used: By processes; with what the driver keeps where that is not told apart (before driver 510).
+        free: Available bytes.
     """
 
     total: int
@@ -61,11 +63,14 @@ class NvmlGpu:
         index: Its number for NVML, in the order of the bus; CUDA may count otherwise.
         name: Such as `NVIDIA A100-SXM4-40GB`.
         uuid: Such as `GPU-5c2e…`.
+        capability: Compute capability.
+        memory: Its memory.
         mig: Whether it is split into MIG devices.
         instances: Number of MIG devices that this process may use; None without MIG.
         ecc: Whether its memory corrects errors.
         persistence: Whether the driver stays loaded without a program.
         compute_mode: `default`, `exclusive-process`, `exclusive-thread` or `prohibited`.
+        bus: Address on the PCI bus.
         processes: By pid; empty in many containers even where there are some.
         errors: `(attribute, reason)`, sorted; `handle` where nothing at all could be asked.
         uncorrected: Errors of its memory since the driver was loaded that could not be corrected.
@@ -96,9 +101,12 @@ class Nvml:
     """Facts about `libnvidia-ml.so.1`.
 
     Attributes:
+        loadable: Whether it could be opened.
+        error: Message of the loader.
         stub: Whether it is the linker's stub.
         init_code: Result of `nvmlInit`; 0 is success; None when not called.
         init_name: It in words, such as `Driver/library version mismatch`.
+        driver: Release of the driver.
         visible: CUDA_VISIBLE_DEVICES of the process; None when not set. NVML does not obey it.
         gpus: By index; empty when `nvmlInit` failed.
         path: Real path of the library; empty when it could not be opened.
@@ -127,6 +135,8 @@ class MemoryRoundTrip:
 
     Attributes:
         free: Bytes that were free before any work.
+        total: All bytes.
+        equal: Whether the same bytes came back.
         bus: Address on the PCI bus, such as `0000:3B:00.0`; NVML writes it with more zeros in front.
     """
 
@@ -148,6 +158,7 @@ class TimedProduct:
         size: Rows.
         milliseconds: Best of a few, between two events on the GPU.
         teraflops: 2·size³ operations in that time, in 10¹² per second; None when no time passed.
+        equal: Whether every number of the result is right.
     """
 
     size: int

@@ -16,6 +16,8 @@ class Disk:
     """A file system, in bytes.
 
     Attributes:
+        path: A path in it.
+        total: All of it.
         free: Bytes available to this user.
     """
 
@@ -30,6 +32,7 @@ class DeviceNode:
 
     Attributes:
         path: Such as `/dev/nvidia0`.
+        present: Whether it is there.
         error: Name of the error if this process could not open it: `EACCES` (mode), `EPERM` (device rules of a
             container), `ENXIO` and `ENODEV` (nothing behind it), `ENOENT`.
         mode: Permissions in octal; None when it is not there.
@@ -55,6 +58,7 @@ class BusGpu:
     """A GPU of NVIDIA on the PCI bus.
 
     Attributes:
+        bus: Its address.
         driver: Kernel driver that has it, such as `nvidia`, `nouveau` or `vfio-pci`; empty for none.
     """
 
@@ -91,6 +95,7 @@ class NamedProcess:
     """A process that holds GPU memory.
 
     Attributes:
+        pid: Its number.
         name: Its name; None when this user, or this container, cannot see it.
     """
 
@@ -110,6 +115,7 @@ class HostFacts:
         bus: GPUs of NVIDIA on the PCI bus; None when the bus cannot be seen.
         nodes: Device nodes of the driver, sorted by path.
         smi: GPUs that `nvidia-smi` shows, in its order; None if it was not needed, or is not installed.
+        wsl: Signs of WSL.
         container: Kind of container, such as `docker`; empty without a sign of one.
         virtual: Whether the processor reports that it is virtual; None if unknown.
         vendor: Vendor of the machine, such as `QEMU`; may be empty.
@@ -157,6 +163,7 @@ class Distribution:
 
     Attributes:
         name: Normalized name.
+        version: Version in its metadata.
         folder: Its directory on `sys.path`; empty if unknown.
         requires: Requirements without those of extras, in the order of the metadata; only for frameworks.
         modules: Those of `tensorflow` and `keras` whose files it installed.
@@ -175,6 +182,7 @@ class CudaFile:
 
     Attributes:
         name: File name, such as `libcudnn.so.8`.
+        path: Its path.
         real: The file that it is a link to.
         via: Search path of the loader: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow or of the interpreter), `loader`
             (cache and system directories); empty when it does not.
@@ -191,6 +199,7 @@ class TensorFlowFiles:
     """The TensorFlow that an import would take.
 
     Attributes:
+        folder: Its directory.
         info: Constants of its `build_info.py`, sorted by name; differs from release to release.
         keras: Version of the Keras inside of it; empty from 2.6 on, where Keras is a distribution.
         needed: CUDA libraries that it is linked against, sorted; the others are opened at run time.

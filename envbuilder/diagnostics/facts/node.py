@@ -18,6 +18,7 @@ class Interpreter:
     Attributes:
         version: Three numbers.
         implementation: `CPython`.
+        executable: Its path.
         glibc: The C library in use; None when it is not glibc.
         machine: Such as `x86_64`.
         uid: User that it ran as.
@@ -40,9 +41,12 @@ class Machine:
     Attributes:
         cpu: Model name; may be empty.
         avx: None if unknown, as for the other instruction sets.
+        avx2: Likewise.
+        fma: Likewise.
         memory: Bytes; None when unknown.
         memory_limit: Bytes that the control group allows; None without limit.
         shm: Bytes of /dev/shm; None without it.
+        kernel: Release of the kernel.
         avx512f: The first part of AVX-512.
     """
 
@@ -62,6 +66,7 @@ class Directory:
     """A directory that jobs write to.
 
     Attributes:
+        path: Its path.
         type: Type of its file system, such as `nfs4`; empty if unknown.
         options: Options of its mount that matter here, such as `ro` or `nolock`, sorted.
         writable: Whether a file could be created in it; for `/`, whether it is not mounted read-only.
