@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from signal import SIGKILL
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _KILLED = 137
 _SECONDS_TO_DIE = 30.0
 _PIECE = 1 << 16
+_INIT_FAILED = re.compile(rb"\[FATAL tini \(\d+\)\] exec (?P<program>[^\r\n]+) failed: (?P<reason>[^\r\n]+)")
+"""What the init of the engine writes when it cannot start a command: https://github.com/krallin/tini, spawn_process."""
 
 
 def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name: str) -> RunResult:
@@ -84,14 +87,19 @@ def follow_in(api: DockerApi, request: RunRequest, console: Console, *, name: st
             failed = _not_started(error)
             console.output(2, failed.stderr)
             return failed.status
-        _connect(api, name, console, attached)
+        _connect(api, name, console, attached, _without_init if init else bytes)
     while (status := api.wait(name, _SECONDS_TO_DIE)) is None:
         continue
     return status
 
 
-def _connect(api: DockerApi, name: str, console: Console, attached: StandardStreams) -> None:
-    """Pass on standard streams, the size of the terminal and signals, until the container ends."""
+def _connect(
+    api: DockerApi, name: str, console: Console, attached: StandardStreams, written: Callable[[bytes], bytes]
+) -> None:
+    """Pass on standard streams, the size of the terminal and signals, until the container ends.
+
+    `written` returns a piece of the output as it is to be shown.
+    """
     with ExitStack() as stack:
         if console.terminal:
             stack.enter_context(raw())
@@ -100,7 +108,22 @@ def _connect(api: DockerApi, name: str, console: Console, attached: StandardStre
         if console.given is not None:
             Thread(target=_pass_in, args=(console.given, attached), daemon=True).start()
         for stream, piece in attached.pieces:
-            console.output(1 if console.terminal else stream, piece)
+            console.output(1 if console.terminal else stream, written(piece))
+
+
+def _without_init(piece: bytes) -> bytes:
+    r"""Return a piece of output in which a command that cannot be started is reported as without an init.
+
+    Example:
+        >>> _without_init(b"[FATAL tini (7)] exec pythn failed: No such file or directory\n")
+        b'exec: "pythn": not found\n'
+    """
+    return _INIT_FAILED.sub(_start_failure, piece) if piece.startswith(b"[FATAL tini") else piece
+
+
+def _start_failure(found: re.Match[bytes]) -> bytes:
+    reason = found["reason"].lower()
+    return b'exec: "%b": %b' % (found["program"], b"not found" if reason == b"no such file or directory" else reason)
 
 
 def _pass_in(given: int, attached: StandardStreams) -> None:

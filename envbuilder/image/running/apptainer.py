@@ -94,7 +94,7 @@ class ApptainerRunner:
         if request.gpus and not self.info().gpus:
             raise UsageError(
                 f"no GPUs for Apptainer: this host has no NVIDIA driver (/{_DRIVER} does not exist)",
-                hint="run it on a node with GPUs; without GPUs: --no-gpus, or --tier cpu",
+                hint="run it on a node with GPUs; without GPUs: --no-gpus, or `validate --tier cpu`",
             )
 
 

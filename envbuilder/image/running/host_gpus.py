@@ -52,7 +52,7 @@ class HostGpus:
             f"no GPUs for a command without a container engine: no file in /{FOLDERS[0]} or /{FOLDERS[1]} describes "
             f"{GPU}, and there is no driver with {_PROGRAM}",
             hint="nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml, or use --engine docker; without GPUs: "
-            "--no-gpus, or --tier cpu",
+            "--no-gpus, or `validate --tier cpu`",
         )
 
     def _program(self) -> str:

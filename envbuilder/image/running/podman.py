@@ -122,7 +122,8 @@ class PodmanRunner:
         if (request.gpus or request.devices) and not self.info().gpus:
             raise UsageError(
                 f"no GPUs for podman: no file in /{FOLDERS[0]} or /{FOLDERS[1]} describes {GPU}",
-                hint="nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml; without GPUs: --no-gpus, or --tier cpu",
+                hint="nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml; "
+                "without GPUs: --no-gpus, or `validate --tier cpu`",
             )
 
     def _known(self, request: RunRequest) -> str:
