@@ -16,8 +16,7 @@ from envbuilder.catalog.advise.advice import Query
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.selection import find
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.machine_options import driver_option, gpu_option, host_option
-from envbuilder.cli.options import grouped, source_options
+from envbuilder.cli.options import driver_option, gpu_option, grouped, host_option, source_options
 from envbuilder.cli.output.adoption import adoption_document, adoption_text, left_out, notes
 from envbuilder.cli.output.failures import failure_document
 from envbuilder.cli.output.lock_changes import lock_document

@@ -65,54 +65,42 @@ server_options = grouped(
 """The command receives them as `server`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerRun:
-    """A command line that starts a server.
-
-    Attributes:
-        target: Environment or lock; None for the lock in this directory.
-        words: Command on the command line, which there must not be.
-        engine: Engine that builds and runs the image.
-        runtime: Runtime on the command line, which there must not be.
-    """
-
-    target: str | None
-    words: tuple[str, ...]
-    engine: Engine
-    runtime: NodeRuntime | None
-    server: ServerOptions
-    options: ContainerOptions
-
-
-def serve(line: ServerRun) -> int:
-    """Start a server, print its link as soon as it answers, and return its exit status.
+def serve(  # noqa: PLR0913  the options of `run`
+    target: str | None,
+    words: tuple[str, ...],
+    engine: Engine,
+    runtime: NodeRuntime | None,
+    server: ServerOptions,
+    options: ContainerOptions,
+) -> int:
+    """Start a server in an environment or a lock, print its link as soon as it answers, and return its exit status.
 
     Raises:
-        UsageError: The command line has something that a server does not support.
+        UsageError: The command line has something that a server does not support, such as a command or a runtime.
     """
-    _check(line)
-    with watched(command_session(line.target), line.target or "lock") as (session, _):
-        engine = chosen_engine(session, line.engine, ())
-        server = _server(line.server, own_network=ENGINES[engine].own_network)
-        reference = built(session, request_with(session, line.target, server.profile, Sources()), engine)
+    _check(words, runtime, server)
+    with watched(command_session(target), target or "lock") as (session, _):
+        engine = chosen_engine(session, engine, ())
+        started = _server(server, own_network=ENGINES[engine].own_network)
+        reference = built(session, request_with(session, target, started.profile, Sources()), engine)
     runner = ENGINES[engine].runner(session)
-    with _told(server):
-        return run_container(session, (reference, runner), server.command, _container(line, server))
+    with _told(started):
+        return run_container(session, (reference, runner), started.command, _container(options, server.logs, started))
 
 
-def _check(line: ServerRun) -> None:
-    if line.server.jupyter and line.server.logs:
+def _check(words: tuple[str, ...], runtime: NodeRuntime | None, server: ServerOptions) -> None:
+    if server.jupyter and server.logs:
         raise UsageError(
             "--jupyter cannot be combined with --tensorboard",
             hint="in a notebook, run `%load_ext tensorboard` and `%tensorboard --logdir DIR`; or start two containers",
         )
-    if line.words:
+    if words:
         raise UsageError(
-            f"a server has no command: {' '.join(line.words)}", hint="omit it, or omit --jupyter and --tensorboard"
+            f"a server has no command: {' '.join(words)}", hint="omit it, or omit --jupyter and --tensorboard"
         )
-    if line.runtime is not None:
+    if runtime is not None:
         raise UsageError(
-            f"servers cannot be started by --runtime {line.runtime}", hint="use --engine docker or --engine assemble"
+            f"servers cannot be started by --runtime {runtime}", hint="use --engine docker or --engine assemble"
         )
 
 
@@ -123,13 +111,12 @@ def _server(options: ServerOptions, *, own_network: bool) -> Server:
     return tensorboard(port, _LOGS, own_network=own_network)
 
 
-def _container(line: ServerRun, server: Server) -> ContainerOptions:
+def _container(options: ContainerOptions, logs: Path | None, server: Server) -> ContainerOptions:
     """Return the options of the container: no terminal, in which Jupyter would ask before it ends."""
-    options = line.options
-    logs = (f"{line.server.logs}:{_LOGS}",) if line.server.logs else ()
+    shown = (f"{logs}:{_LOGS}",) if logs else ()
     return replace(
         options,
-        mounts=(*logs, *options.mounts) or (".",),
+        mounts=(*shown, *options.mounts) or (".",),
         ports=(f"{LOOPBACK}:{server.port}:{server.port}", *options.ports),
         variables=(*options.variables, *(f"{name}={value}" for name, value in server.env)),
         tty=False,
