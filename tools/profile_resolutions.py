@@ -26,7 +26,7 @@ from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from envbuilder.wiring.shipped_packages import closures
-from envbuilder.wiring.sources import package_resolver, package_sizes
+from envbuilder.wiring.sources import package_resolver, index_files
 
 _PROFILES = ("jupyter", "tensorboard")
 _SHOWN = ("jupyterlab", "notebook", "ipykernel")
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
         for choice in _choices(row, every="--every-python" in arguments)
     ]
     shipped, resolver = closures(here, catalog), package_resolver(here, Sources())
-    sizes = package_sizes(Session(here, catalog, print), Sources())
+    sizes = index_files(Session(here, catalog, print), Sources())
 
     def outcome(trial: _Trial) -> _Outcome:
         return _outcome(trial, shipped, resolver, sizes.sizes)

@@ -42,12 +42,11 @@ from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.git_checkouts import clone, folder_of, is_address
-from envbuilder.wiring.locks import locked
+from envbuilder.wiring.locks import locked, unpinned_lock
 from envbuilder.wiring.machines import machines
 from envbuilder.wiring.project import last_change
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
-from envbuilder.wiring.unpinned import unpinned_lock
 
 _SOURCE_SECONDS = 300
 

@@ -14,7 +14,7 @@ import click
 from envbuilder.cli.container_options import ContainerOptions, run_container
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
-from envbuilder.cli.output.watching import watched
+from envbuilder.cli.output.progress import watched
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine

@@ -25,11 +25,10 @@ from envbuilder.lock.spec import with_sources
 from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.staleness import out_of_date, staleness
 from envbuilder.lock.targets import load_spec
-from envbuilder.wiring.locks import locked
+from envbuilder.wiring.locks import locked, unpinned_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.spec_catalogs import catalog_of_spec
 from envbuilder.wiring.trust import tell_spec
-from envbuilder.wiring.unpinned import unpinned_lock
 
 
 def _day(*, upgrade: bool, as_of: str | None) -> date | None:

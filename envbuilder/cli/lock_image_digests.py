@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envbuilder.cli.output.watching import watched
+from envbuilder.cli.output.progress import watched
 from envbuilder.core.errors import BuildFailed, DiskFull, LicenseNotAccepted, SourceUnreachable, ToolFailed, UsageError
 from envbuilder.image.assemble import assemble
 from envbuilder.image.layers.cached_bases import with_libraries

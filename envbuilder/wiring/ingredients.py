@@ -27,11 +27,17 @@ from envbuilder.oci.registry.pull import find
 from envbuilder.oci.tar.members import EPOCH
 from envbuilder.wiring.build_inputs import engine_bases, lock_files
 from envbuilder.wiring.mirrors import configured_archives, registry_mirror
-from envbuilder.wiring.pythons import fetch_python
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.shipped_packages import closures
-from envbuilder.wiring.sources import debian_trees, host_programs, package_resolver, package_sizes, registry_client
+from envbuilder.wiring.sources import (
+    debian_trees,
+    fetch_python,
+    host_programs,
+    index_files,
+    package_resolver,
+    registry_client,
+)
 
 
 def ingredient_sources(session: Session, spec: Spec, *, seconds: float = TIME_LIMIT) -> IngredientSources:
@@ -68,7 +74,7 @@ def ingredient_sources(session: Session, spec: Spec, *, seconds: float = TIME_LI
         ),
         shipped=closures(settings, session.catalog),
         packages=session.resolutions.of(package_resolver(settings, sources, seconds=seconds), sources),
-        sizes=package_sizes(session, sources),
+        sizes=index_files(session, sources),
         tools=(*lock_files(session).own_pins(), uv_pin(find_uv(), session.files, host_programs(settings))),
     )
 

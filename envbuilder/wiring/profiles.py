@@ -23,7 +23,7 @@ from envbuilder.wiring.engines import ENGINES
 from envbuilder.wiring.image_requests import image_request
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.sources import package_resolver, package_sizes
+from envbuilder.wiring.sources import index_files, package_resolver
 
 _DIGITS = 12
 
@@ -69,7 +69,7 @@ def _has(session: Session, engine: Engine, reference: str, lock: Lock) -> bool:
 def _extended(session: Session, lock: Lock, profile: ChosenProfile, sources: Sources) -> Lock:
     """Return a lock with a profile, as the package index has its packages."""
     session.progress(f"resolving the tools of {profile.id}")
-    sizes = package_sizes(session, sources)
+    sizes = index_files(session, sources)
 
     def sized(chosen: Sequence[Chosen], python: Release) -> Sequence[Chosen]:
         return with_sizes(chosen, python, sizes.sizes)
