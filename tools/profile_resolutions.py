@@ -26,7 +26,7 @@ from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from envbuilder.wiring.shipped_packages import closures
-from envbuilder.wiring.sources import package_resolver, index_files
+from envbuilder.wiring.sources import index_files, package_resolver
 
 _PROFILES = ("jupyter", "tensorboard")
 _SHOWN = ("jupyterlab", "notebook", "ipykernel")

@@ -15,7 +15,7 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.core.files import open_regular
 from envbuilder.diagnostics.logs import diagnosis
-from envbuilder.diagnostics.logs.context_sources import context_of, environment_of_lock
+from envbuilder.diagnostics.logs.context_sources import context_of, context_of_lock
 from envbuilder.diagnostics.logs.signatures import load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.lock.lock import Lock
@@ -123,7 +123,7 @@ def diagnose(
     here = settings()
     rows = known_catalog(here)
     seen = None if facts is None else decode(facts, "facts")
-    known = context_of(rows, seen, environment_of_lock(lock) if lock else None)
+    known = context_of(seen, context_of_lock(lock) if lock else None)
     text = log.encode("utf-8", "surrogateescape") if isinstance(log, str) else log
     with open_regular(text) if isinstance(text, Path) else nullcontext(io.BytesIO(text)) as stream:
         return diagnosis.diagnose(

@@ -144,10 +144,8 @@ class WrongHash:
     """A published sha256 that does not belong to the file that it is stated for.
 
     Attributes:
-        file: Name of the file.
         sha256: The wrong sha256.
         really: What has this sha256.
-        sources: Where it was stated.
     """
 
     file: FileName
@@ -161,8 +159,6 @@ class ArchiveFacts:
     """Known archives and their publishers.
 
     Attributes:
-        publishers: By id.
-        archives: By id.
         known_wrong: Hashes that were published for the wrong file.
     """
 
@@ -184,7 +180,6 @@ class ArchiveUse:
     """Libraries that a library set takes out of one archive.
 
     Attributes:
-        archive: The archive.
         sonames: The libraries, sorted.
     """
 

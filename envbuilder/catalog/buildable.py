@@ -46,7 +46,6 @@ class PackedPython:
     """An interpreter archive in the cache.
 
     Attributes:
-        version: Full version.
         glibc: Oldest C library on which it runs.
     """
 
@@ -60,7 +59,6 @@ class InstalledPython:
 
     Attributes:
         version: Major and minor version.
-        program: Path of the program.
         glibc: Oldest C library on which its files run.
     """
 
@@ -102,9 +100,6 @@ class Buildable:
     """Buildability of an environment on one of its bases.
 
     Attributes:
-        environment: Id of the environment.
-        base: Id of the base.
-        verdict: The answer.
         reasons: Why it is not `yes`, each without a final period; empty if it is.
         hint: An instruction that makes it available; empty if the verdict is `yes`.
         command: The command that does so, if one command on this machine is enough; else empty.

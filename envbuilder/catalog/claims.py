@@ -55,8 +55,6 @@ class ClaimComparison:
 
     Attributes:
         field: Path in the row's file.
-        claimed: The value in the row.
-        measured: The value in the wheel.
         agrees: Whether both are equal; True if nothing could be measured.
     """
 

@@ -28,7 +28,6 @@ class PartCoverage:
     """Coverage of a GPU by one part.
 
     Attributes:
-        part: The part that has the code.
         family: Kernel family of TensorFlow, such as `mlir`; empty for the other parts.
         coverage: The coverage; None if it is not proven.
         text: Why, in words that hold for every GPU with the same reason.
@@ -45,7 +44,6 @@ class GpuSupport:
     """Support for the GPUs of one compute capability.
 
     Attributes:
-        architecture: The GPUs.
         reasons: One for each kernel family, one for the CUDA libraries, one for cuDNN.
         ptx_driver: Oldest driver that compiles the PTX; None if none is compiled, or if it is unknown.
         driver: Oldest driver that starts the libraries, supports the GPU and compiles the PTX; None if it is unknown,

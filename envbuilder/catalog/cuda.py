@@ -146,8 +146,6 @@ class CudaNeed:
         linkage: How the wheel finds its libraries.
         sonames: Libraries that TensorFlow opens, sorted; TensorRT and the profiler are left out.
         optional: Libraries that only a feature needs (profiler), sorted.
-        cudnn: The cuDNN requirement.
-        code: GPU code in the wheel.
     """
 
     compiled: Release
@@ -177,14 +175,12 @@ class LibrarySet:
 
     Attributes:
         id: Stable name, such as `cu11-11.8-cudnn8.6`.
-        cuda: CUDA release of the libraries.
         cudnn: cuDNN release.
         wheels: Pinned requirements, `name==version`, sorted.
         os_packages: OS packages, sorted.
         provided: Distributions that the wheels require and the OS packages provide, sorted; they are not installed.
         archives: Vendor archives with the libraries that are taken out of each, in the order of the layers.
         sonames: Sonames that the set provides, sorted.
-        sources: Where this is documented or measured.
     """
 
     id: str
@@ -224,7 +220,6 @@ class PtxIsa:
     """A version of the PTX instruction set.
 
     Attributes:
-        isa: The version.
         cuda: First CUDA release whose driver compiles it.
     """
 
@@ -258,7 +253,6 @@ class ForwardCompatibility:
         drivers: The oldest driver of each branch.
         oldest: Oldest compute capability that the library inside supports.
         newest: Newest compute capability that this is documented for; None without a bound.
-        sources: Where this was read.
     """
 
     cuda: Release

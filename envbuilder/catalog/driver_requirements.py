@@ -26,8 +26,6 @@ class DriverBound:
 
     Attributes:
         least: Oldest driver that satisfies it.
-        rule: Its origin.
-        why: The same in words.
     """
 
     least: Release

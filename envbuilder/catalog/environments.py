@@ -80,7 +80,6 @@ class Publication:
         state: Whether it is still published.
         date: Day on which it was seen to be published, was withdrawn, or became uncertain.
         note: The observation, without a final period.
-        sources: Where this is documented or measured.
     """
 
     state: PublicationState
@@ -108,7 +107,6 @@ class Constraint:
 
     Attributes:
         requirement: PEP 508 requirement without markers, such as `protobuf<3.21`.
-        advisory: The trap that it avoids.
     """
 
     requirement: Annotated[str, Parsed(requirement)]
@@ -121,7 +119,6 @@ class OtherRelease:
 
     Attributes:
         package: Distribution name on the index; empty in a document for that of the row.
-        version: Exact version.
         pythons: Interpreters for which the index has a wheel of this version, oldest first.
         advisory: The trap that affects this release and not the row's; None if none is known.
     """
@@ -137,8 +134,6 @@ class FrameworkWheel:
     """The TensorFlow wheel of a row.
 
     Attributes:
-        package: Distribution name on the index.
-        version: Exact version.
         pythons: Interpreters for which the index has a wheel of this version, oldest first.
         others: Other patch releases of the same minor release, ascending.
         glibc: Newest glibc symbol version that its libraries require.
@@ -176,14 +171,12 @@ class BaseSystem:
         suite: Suite of the distribution, such as `bookworm`; empty for an image.
         components: Its components, such as `main` and `non-free`.
         packages: Packages of the tree beside the essential ones, sorted.
-        glibc: Its C library.
         glibcxx: Newest symbol version of its C++ library.
         python: Version of the OS interpreter that it has or can install.
         python_package: OS package of that interpreter; empty when it is part of the base.
         cuda: CUDA release inside; None without CUDA.
         cudnn: cuDNN release inside; None without.
         publication: Whether it is still published.
-        sources: Where this is documented or measured.
     """
 
     id: str
@@ -208,9 +201,7 @@ class Deviation:
     """A difference between the image and the environment that the wheel was compiled in.
 
     Attributes:
-        what: The difference.
         why: Why it is acceptable, and its cost.
-        sources: Where this is documented or measured.
     """
 
     what: str
@@ -223,10 +214,6 @@ class BaseChoice:
     """One combination of system, interpreter and CUDA libraries for an environment.
 
     Attributes:
-        system: The base.
-        python: Interpreter version.
-        python_provider: Provider of the interpreter.
-        cuda_provider: Provider of the CUDA libraries.
         libraries: The library set if the libraries do not come from the base; else None.
         os_packages: OS packages to add, `name` or `name=version`, sorted.
         source_builds: Packages without a suitable wheel for this interpreter only, in addition to the row's, sorted.

@@ -48,13 +48,7 @@ class Documented:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The contents of a wheel, which the row agrees with.
-
-    Attributes:
-        file: Name of the wheel.
-        sha256: Its hash.
-        when: The day.
-    """
+    """The contents of a wheel, which the row agrees with."""
 
     grade: ClassVar[Grade] = Grade.MEASURED
     file: str
@@ -73,7 +67,6 @@ class Resolved:
         bases: Ids of the bases that the closure is for, in the order of the row.
         python: Interpreter, major and minor.
         closure: Digest of the shipped closure.
-        when: The day.
     """
 
     grade: ClassVar[Grade] = Grade.RESOLVED
@@ -95,7 +88,6 @@ class RanOnCpu:
         glibc: C library of the host.
         closure: Digest of the closure that was installed.
         report: File under `evidence/reports/`.
-        when: The day.
     """
 
     grade: ClassVar[Grade] = Grade.CPU
@@ -117,13 +109,11 @@ class BuiltWithStandIns:
     """The same as `ProvenImage`, with stand-ins in place of libraries that could not be fetched.
 
     Attributes:
-        base: Id of the base.
         python: Full version of the interpreter.
         closure: Digest of the closure that was installed.
         lock: Digest of the lock before its libraries were replaced.
         stand_ins: Sonames of the replaced libraries, sorted; that of the driver if it was replaced for the run.
         report: File under `evidence/reports/`.
-        when: The day.
     """
 
     grade: ClassVar[Grade] = Grade.IMAGE_WITH_STAND_INS
@@ -147,12 +137,9 @@ class ProvenImage:
     """An image in which TensorFlow was imported, trained, saved and loaded without a GPU.
 
     Attributes:
-        base: Id of the base.
         python: Full version of the interpreter.
         closure: Digest of the closure that was installed.
-        lock: Digest of the lock.
         report: File under `evidence/reports/`.
-        when: The day.
     """
 
     grade: ClassVar[Grade] = Grade.IMAGE
@@ -179,9 +166,7 @@ class RanOnGpu:
         gpu: Model of the GPU.
         driver: Version of its driver.
         closure: Digest of the closure that was installed.
-        lock: Digest of the lock.
         report: File under `evidence/reports/`.
-        when: The day.
     """
 
     grade: ClassVar[Grade] = Grade.GPU
@@ -210,9 +195,7 @@ class Unproven:
     """A proof that was tried without success.
 
     Attributes:
-        grade: The grade that was tried.
         why: The obstacle, by name.
-        when: The day.
     """
 
     grade: Grade

@@ -23,7 +23,6 @@ class CudaExpectation:
         cudnn_release: Release of cuDNN in the image.
         sonames: Libraries that must open, sorted.
         stack: Requirements of the image for a machine.
-        tables: Drivers and GPUs.
     """
 
     need: CudaNeed
@@ -64,10 +63,8 @@ class Expectation:
     """Expected properties of an image.
 
     Attributes:
-        environment: Id of the row.
         python: Interpreter, as exact as in the lock: `3.8` or `3.8.18`.
         framework: Distribution name of TensorFlow, normalized.
-        framework_version: Its version.
         cuda: The CUDA properties; None for a CPU image.
         distributions: `(normalized name, version)` of all distributions that must be installed, sorted.
         glibc: Oldest C library that the wheel runs with.

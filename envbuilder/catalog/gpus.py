@@ -15,9 +15,7 @@ class GpuModel:
     """GPUs that share a compute capability.
 
     Attributes:
-        name: Usual name.
         generation: Architecture, such as `Ampere`.
-        capability: Compute capability.
         since: First CUDA release whose own libraries have code for it.
         last: Last CUDA release that supports it, as `12.9`; None while newer releases do.
         last_driver: Last driver branch that supports it, as `470`; None while newer branches do.
@@ -54,7 +52,6 @@ class Architecture:
     """GPUs of one compute capability.
 
     Attributes:
-        capability: Compute capability.
         generation: Architecture, such as `Ampere`.
         gpus: Names of the GPUs, as the catalog orders them.
         since: First CUDA release whose libraries have code for them.
@@ -76,12 +73,8 @@ class VendorBuild:
 
     Attributes:
         name: NVIDIA's name, such as `25.02-tf2-py3`.
-        tensorflow: Release of TensorFlow in it.
-        python: Interpreter in it.
         oldest: Oldest compute capability that it is documented for.
         newest: Newest, likewise.
-        what: Description, in a sentence.
-        sources: Where this is documented.
     """
 
     name: str

@@ -16,11 +16,8 @@ class KerasRule:
     """An observation of some releases of Keras with some releases of TensorFlow.
 
     Attributes:
-        tensorflow: Releases of TensorFlow.
-        keras: Releases of Keras.
         works: Whether they work together.
         reason: Why, or what was observed.
-        sources: Where this is documented or measured.
     """
 
     tensorflow: VersionRange

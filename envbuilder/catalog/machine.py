@@ -36,7 +36,6 @@ class Host:
 
     Attributes:
         name: Its name in output: a file of facts, or a description.
-        driver: Driver release.
         library: Release of the driver's library in user space; None if unknown. Newer than `driver` if NVIDIA's package
             for forward compatibility is in use.
         cuda: Newest CUDA release that the driver reports as supported.

@@ -49,7 +49,6 @@ class GpuRequirement:
     """The drivers with which an image runs on GPUs of one compute capability.
 
     Attributes:
-        capability: Compute capability.
         generation: Architecture, such as `Ampere`.
         product: Name of the only GPU that it holds for, as the driver writes it; empty for every GPU.
         fits: Verdicts within the ranges, best first.
@@ -68,9 +67,7 @@ class ExcludedGpu:
     """A compute capability that no driver makes usable.
 
     Attributes:
-        capability: Compute capability.
         generation: Architecture.
-        why: The reason of the judge.
     """
 
     capability: Release
@@ -98,8 +95,6 @@ class NodeRequirements:
     """The nodes of a cluster that can run an image.
 
     Attributes:
-        environment: Id of the environment.
-        base: Id of the base.
         processor: Processor architecture, as `uname -m` prints it.
         needs_avx: Whether the processor must have AVX.
         uses_gpu: False for a CPU environment, which runs on nodes with and without GPUs.

@@ -30,12 +30,6 @@ def offer(facts: CudaFacts, row: Environment, host: Host, inventory: Inventory) 
 
     A base that cannot be built comes after all that can, a better verdict before a worse one; of equal ones, the base
     that is certain to be buildable, then the one with fewer caveats, then the first.
-
-    Args:
-        facts: Drivers and GPUs.
-        row: The environment.
-        host: The machine that is to run it.
-        inventory: What is available to a build on this machine.
     """
     offers = [
         Offer(compatibility=judge(facts, row, choice, host), buildable=on_base(row, choice, inventory))

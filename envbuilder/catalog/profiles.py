@@ -18,7 +18,6 @@ class ProfilePackages:
     """The packages of a profile for some releases of TensorFlow.
 
     Attributes:
-        tensorflow: Releases of TensorFlow.
         requirements: PEP 508 requirements without markers, sorted.
     """
 
@@ -36,7 +35,6 @@ class Profile:
         port: TCP port that its server listens on by default.
         packages: The first entry that covers a release of TensorFlow holds.
         extensions: Ids of extensions that editors use it with, sorted.
-        sources: Where this is documented or measured.
     """
 
     id: RowId

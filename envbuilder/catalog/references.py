@@ -19,11 +19,7 @@ _SCP = re.compile(r"[\w.-]+@[\w.-]+:(?!//)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryReference:
-    """A catalog in a directory.
-
-    Attributes:
-        path: The directory.
-    """
+    """A catalog in a directory."""
 
     path: str
 

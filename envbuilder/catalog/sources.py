@@ -38,8 +38,6 @@ class Breakage:
     """Versions of a package with which `import tensorflow` fails.
 
     Attributes:
-        tensorflow: Releases of TensorFlow.
-        requirement: The package with its versions.
         reason: Why the import fails.
     """
 
@@ -65,9 +63,7 @@ class Advisory:
     Attributes:
         id: Stable kebab-case name.
         title: What goes wrong, in one sentence.
-        reason: Why.
         remedy: What envbuilder does about it.
-        sources: Where this is documented or measured.
         breaks: Packages with which the import is known to fail.
     """
 

@@ -16,7 +16,6 @@ class CatalogPlace:
     """The files of a catalog on this machine.
 
     Attributes:
-        folder: The directory.
         address: Address of its repository; empty for a directory.
         commit: Commit that the files are of; empty for a directory.
     """

@@ -78,8 +78,6 @@ class Reason:
     """One comparison of the environment with the machine.
 
     Attributes:
-        aspect: The part of the machine.
-        rule: The rule that was applied.
         fit: Best verdict that this reason allows.
         text: The result, in a sentence.
         asked: The value of the machine.
@@ -105,7 +103,6 @@ class GpuCompatibility:
     """The verdict for one kind of GPU of a machine.
 
     Attributes:
-        gpu: The GPU.
         capability: Its compute capability; None if unknown.
         support: Its support by the environment; None if its compute capability is unknown.
         reasons: In the order in which they were examined.
@@ -129,7 +126,6 @@ class Compatibility:
     """The verdict for an environment on a machine.
 
     Attributes:
-        environment: Id of the environment.
         base: Id of the base that the verdict holds for.
         reasons: All reasons, each once. Where a machine has several kinds of GPU, those of the best kind; the others
             are one caveat each.
@@ -172,15 +168,12 @@ class Stack:
     """Requirements of an image for a machine.
 
     Attributes:
-        environment: Id of the environment.
-        base: Id of the base.
         wheel: The TensorFlow wheel: C library and AVX.
         need: CUDA requirements of the wheel; None for a CPU environment.
         cuda: Release of the CUDA libraries in the image; None for a CPU environment.
         cudnn: Release of cuDNN in the image; likewise.
         has_compat_library: Whether the image is NVIDIA's, which contains a driver library for forward compatibility and
             a condition on the driver.
-        advisories: Known traps of the environment.
     """
 
     environment: str

@@ -74,20 +74,20 @@ def _context(
     # Facts and locks are read for options only: without these, a log is diagnosed faster.
     from envbuilder.diagnostics.logs.context_sources import (  # noqa: PLC0415
         context_of,
-        environment_of_lock,
-        environment_of_row,
+        context_of_environment,
+        context_of_lock,
     )
     from envbuilder.diagnostics.probe.decoding import decode  # noqa: PLC0415
     from envbuilder.lock.lockfile import lock_path, read_lock  # noqa: PLC0415
 
     facts = decode(read_text(facts_file), str(facts_file)) if facts_file else None
     if not lock_name:
-        return context_of(catalog, facts, None)
+        return context_of(facts, None)
     path = lock_path(lock_name)
     ran_in = (
-        environment_of_lock(read_lock(path)) if path else environment_of_row(named(catalog, lock_name), available())
+        context_of_lock(read_lock(path)) if path else context_of_environment(named(catalog, lock_name), available())
     )
-    return context_of(catalog, facts, ran_in)
+    return context_of(facts, ran_in)
 
 
 class _Reading:

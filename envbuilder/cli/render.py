@@ -51,13 +51,12 @@ def command(  # noqa: PLR0913  one parameter for each option
     session = command_session(target)
     lock, merged = renderable_lock(session, target, sources, tensorflow=tensorflow)
     add_archives(session, merged)
-    ingredients = DockerIngredients(session)
-    ingredients.provide_tools(lock, merged)
+    # What is not pinned cannot be built: no archive is fetched for it.
+    inputs = DockerIngredients(session).context_files(
+        lock, merged, host_settings=host_settings, libraries=not lock.unpinned
+    )
     files = rendered(lock, session.settings.templates)
-    host = ingredients.host_files(lock, merged) if host_settings else ()
-    # What is not pinned cannot be built: nothing is fetched for it.
-    libraries = () if lock.unpinned else ingredients.libraries(lock, merged)
-    write(files, output, ingredients.find_file, host, libraries)
+    write(files, output, inputs)
     base = image_reference(lock)
     building = image_reference(lock.build_stage) if lock.has_build_base else None
     if as_json:
@@ -65,15 +64,15 @@ def command(  # noqa: PLR0913  one parameter for each option
             [
                 *(file.path for file in files.texts),
                 *(file.path for file in files.attachments),
-                *(file.path for file in libraries),
-                *(f"host/{file.name}" for file in host),
+                *(file.path for file in inputs.libraries),
+                *(f"host/{file.name}" for file in inputs.host),
             ]
         )
         identity = None if lock.unpinned else digest(lock)
         found = {"folder": output, "lock": identity, "base": base, "build_base": building, "files": paths}
         print_json(document_of(Rendered, lock, **found))
         return
-    count = len(files.texts) + len(files.attachments) + len(libraries) - 1
+    count = len(files.texts) + len(files.attachments) + len(inputs.libraries) - 1
     click.echo(f"wrote {output}: Dockerfile and {count} files in its build context")
     if lock.unpinned:
         click.echo(folded(f"does not build: not pinned: {'; '.join(lock.unpinned)}"))

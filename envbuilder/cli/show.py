@@ -16,8 +16,8 @@ from envbuilder.catalog.selection import named
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.buildable import buildable_line
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json
-from envbuilder.cli.output.show_json import document
 from envbuilder.cli.output.show_files import lock_description, lock_lines, spec_document, spec_lines
+from envbuilder.cli.output.show_json import document
 from envbuilder.lock.layered_specs import spec_layers
 from envbuilder.lock.lockfile import SPEC, read_lock
 from envbuilder.wiring.catalogs import known_catalog

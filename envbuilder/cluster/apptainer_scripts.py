@@ -11,12 +11,7 @@ from envbuilder.image.dockerfile.templates import environment
 
 
 def apptainer_scripts(job: ClusterJob, templates: Path) -> tuple[TextFile, ...]:
-    """Return the files, sorted by path; the definition only for an image in a registry.
-
-    Args:
-        job: The job.
-        templates: Directory of the Jinja templates.
-    """
+    """Return the files, sorted by path; the definition only for an image in a registry."""
     jinja, values = environment(templates / "cluster"), {"job": job, "lines": header_lines(job.requirements)}
     found = [TextFile(path="run.sh", text=jinja.get_template("run.sh.j2").render(values), executable=True)]
     if isinstance(job.image, RegistryImage):

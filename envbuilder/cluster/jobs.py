@@ -57,8 +57,6 @@ class FileImage:
 
     Attributes:
         path: Absolute path, the same on every node.
-        sha256: Of the file.
-        format: Its format.
     """
 
     path: Path
@@ -79,10 +77,7 @@ class ClusterJob:
     """A job on a cluster.
 
     Attributes:
-        lock: The lock of the image.
         lock_digest: Identity of the lock; empty if it does not pin everything.
-        image: The image.
-        requirements: Nodes that can run it.
         gpus: GPUs of each worker; 0 for a CPU environment.
         workers: Number of workers, each on a node of its own.
     """

@@ -37,7 +37,6 @@ class Room:
     """A directory of the cache.
 
     Attributes:
-        name: Its name.
         holds: Description of its content.
         entries: Pattern of the names in it; nothing else is ever removed, so that unrelated files in the directory of a
             cache are kept.

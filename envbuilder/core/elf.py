@@ -46,7 +46,6 @@ class DataSection:
     Attributes:
         name: Such as `.rodata`.
         start: First byte in the file.
-        end: The byte after it.
     """
 
     name: str

@@ -107,7 +107,6 @@ class UnknownEnvironment(UsageError):
     """No environment of the catalog has this id.
 
     Attributes:
-        asked: The given id.
         nearest: Similar ids, best first; may be empty.
     """
 

@@ -90,11 +90,7 @@ class Sorted:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A value with an `id` that the document names by it; `load` receives the known values.
-
-    Attributes:
-        table: Name of the table of these values.
-    """
+    """A value with an `id` that the document names by it; `load` receives the known values."""
 
     table: str
 
@@ -104,8 +100,6 @@ class When:
     """A field that is present only if the preceding field `name` has one of some texts.
 
     Attributes:
-        name: The preceding field.
-        values: The texts.
         required: Whether the field is required then; otherwise it may have its default.
     """
 

@@ -32,9 +32,6 @@ class Release:
 
     Compares by value, so `450.80.02 == 450.80.2` and `11 == 11.0`; prints as it was written.
 
-    Attributes:
-        text: The number as written.
-
     Raises:
         ValueError: The text is not a dotted number.
 

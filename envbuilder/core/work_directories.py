@@ -26,7 +26,6 @@ class WorkDirectory:
         kind: What it is for: one of `_KINDS`.
 
     Attributes:
-        path: The directory.
         descriptor: Open file of the directory, for processes that use it.
     """
 

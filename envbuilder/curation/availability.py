@@ -13,9 +13,7 @@ class Vanished:
     """A shipped file that the index does not list any more, or not with this hash.
 
     Attributes:
-        python: Interpreter of the closure.
         bases: Ids of the bases that the closure is for.
-        file: The file.
         replaced: Whether the index has another file under its name.
     """
 
@@ -30,7 +28,6 @@ class Availability:
     """The state of the files of one row.
 
     Attributes:
-        row: Its id.
         closures: Number of shipped closures; 0 means that nothing could be asked.
         files: Number of their files, each counted once.
         vanished: Missing files, in the order of the closures, then by name.

@@ -30,10 +30,7 @@ class NewRelease:
     """A wheel without a row.
 
     Attributes:
-        package: Distribution name.
-        version: Exact version.
         pythons: Interpreters for which the index has a wheel, oldest first.
-        claims: The measurement.
         cuda_pins: Requirements of its own `and-cuda` extra.
         sha256: The wheel that was measured.
         source: Names the wheel and the date.

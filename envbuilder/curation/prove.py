@@ -81,14 +81,7 @@ class ProofPorts:
     """The ports for proving.
 
     Attributes:
-        tables: Drivers and GPUs.
-        shipped: The closures that rows ship with.
-        resolver: Resolves Python packages.
         measure: Returns the bytes of some files for an interpreter, in their order.
-        host: Runs closures without a container.
-        image: Builds and validates images.
-        records: Storage of the proofs.
-        today: The day.
         clock: Returns seconds, monotonic.
         progress: Progress callback; receives one line of text.
     """

@@ -23,7 +23,6 @@ class OpenedLibrary:
 
     Attributes:
         soname: The name under which the catalog has it.
-        sha256: Of its file.
         size: Bytes of its file.
         own_name: Its name according to itself; empty if it is not an ELF file with a name.
     """
@@ -39,8 +38,6 @@ class ArchiveProof:
     """The result of opening one archive whose sha256 is that of the catalog.
 
     Attributes:
-        archive: The archive.
-        size: Bytes of the archive.
         libraries: Its libraries, in the order of the catalog.
     """
 
@@ -78,7 +75,6 @@ class Unopened:
     """An archive that could not be opened.
 
     Attributes:
-        archive: The archive.
         why: The reason: the license, the publisher, another file under its name, or a missing library.
         hint: What to do; may be empty.
     """

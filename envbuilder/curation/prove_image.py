@@ -52,15 +52,7 @@ class LibraryReplacement(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageProof:
-    """Builds and validates images of rows.
-
-    Attributes:
-        shipped: The closures that rows ship with.
-        engine: Makes the images.
-        stand_ins: Makes stand-ins.
-        records: Storage of the reports.
-        today: The day.
-    """
+    """Builds and validates images of rows."""
 
     shipped: ShippedClosures
     engine: ProofEngine

@@ -42,7 +42,6 @@ class HostProbe:
 
     Attributes:
         document: The document that `-o` writes: the probe's own, with the host_environment in an additional field.
-        facts: Facts of the probe.
         host_environment: Facts about the host_environment; None if they were not examined.
     """
 
@@ -205,12 +204,7 @@ def with_host_environment(document: bytes, host_environment: HostEnvironment | N
 
 
 def _without_software(document: bytes, why: str) -> bytes:
-    """Return the probe's document with a reason in place of the installed software.
-
-    Args:
-        document: Output of the probe.
-        why: Reason why nothing is known about the requested software.
-    """
+    """Return the probe's document with a reason in place of the installed software."""
     whole = load_object(document, surrogates=True)
     error = {"type": "NotFound", "message": why, "trace": []}
     facts = load(FactsDocument, whole).facts

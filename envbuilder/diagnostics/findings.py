@@ -45,7 +45,6 @@ class Finding:
 
     Attributes:
         id: Stable kebab-case name: of the check, of the finding about a machine, of the class of failure.
-        severity: Severity.
         message: The problem: actual and expected state.
         effect: Effect on TensorFlow, or on envbuilder; empty if the message states it.
         evidence: Lines of a log that show it; empty if the message contains the evidence.

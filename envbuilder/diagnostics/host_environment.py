@@ -30,9 +30,6 @@ class Pending(Generic[T]):
     """The future result of some work.
 
     The thread does not keep the process alive: a name lookup, for example, cannot be stopped from outside.
-
-    Args:
-        work: The function to run.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -69,7 +66,6 @@ class Address:
 
     Attributes:
         url: Its address; may contain credentials, and is never shown.
-        chosen: Origin of the address.
         configured: Whether it is in this machine's configuration, so that its host may be shown.
     """
 

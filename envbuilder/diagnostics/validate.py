@@ -152,7 +152,6 @@ class Target:
 
     Attributes:
         name: Name given by the user.
-        tier: Extent.
         required: Tier that must be proven; None fails on findings only.
         timeout: Seconds for the probe.
     """

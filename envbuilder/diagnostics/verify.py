@@ -57,8 +57,6 @@ class Verification:
     """Result of a comparison of an image with its lock.
 
     Attributes:
-        subject: Digest of the image.
-        expected: Digest in the lock.
         same: Whether it is that image, bit by bit.
         proof: The digests that were compared.
         differences: Layer by layer, lowest first; empty when only the configuration differs.

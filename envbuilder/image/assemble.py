@@ -155,7 +155,7 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat) -> Assembl
                 id=layer.id, key=key, diff_id=packed.diff_id, blob=packed.blob(layer_format), contents=packed.contents
             )
         )
-    image = image_of(done.plan, pins, done.ingredients.base.config, packer=packer_of(layer_format))
+    image = image_of(done.plan, pins, done.base_config, packer=packer_of(layer_format))
     _compare(done.lock, image, layer_format)
     clashes = clashes_between_packages(done.plan, done.ingredients)
     unknown = _unknown_layers(done, layer_format)

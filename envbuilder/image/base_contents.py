@@ -1,4 +1,4 @@
-"""Contents of the base that a lock names: a tree of packages, or an image of a registry."""
+"""Bases that locks name: trees of packages, and images of registries."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from envbuilder.image.base.deb_trees import DebTrees
 from envbuilder.image.base.registry_content import RegistryContent
 from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.layers.inputs import BaseContent
+from envbuilder.image.layers.inputs import Base
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.lock import BasePin, Lock
 from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.pull import find
 from envbuilder.oci.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseContents:
-    """Factory of the contents of bases.
+    """The `Bases` of locks.
 
     Attributes:
         debian: Makes trees of .deb packages.
@@ -38,19 +39,25 @@ class BaseContents:
     runner: ImageRunner
     listener: Listener
 
-    def open(self, lock: Lock, fetch_tree: Callable[[], None] = lambda: None) -> BaseContent:
+    def open(self, lock: Lock, fetch_tree: Callable[[], None] = lambda: None) -> Base:
         """See `Bases.open`."""
         if lock.base.kind.is_tree:
-            return TreeContent(
+            tree = TreeContent(
                 lambda: self.debian.provide(lock, fetch_tree), lambda members: self.debian.added(lock, members)
             )
-        return RegistryContent(
-            reference=self._reference(lock.base),
+            return Base(content=tree)
+        reference = self._reference(lock.base)
+        with self.connect() as client:
+            image = find(client, reference)
+        content = RegistryContent(
+            reference=reference,
+            image=image,
             connect=self.connect,
             store=self.store,
             runner=self.runner,
             listener=self.listener,
         )
+        return Base(content=content, layers=content.layers, config=content.config)
 
     def _reference(self, pin: BasePin) -> ImageRef:
         reference = base_reference(pin.kind, pin.id, pin.image, pin.digest)

@@ -69,10 +69,10 @@ class Gatherer:
         """
         for failure in self.fetch(lock):
             raise failure.error
-        content = self.bases.open(lock)
-        content.provide()
-        base = [layer.blob.digest for layer in content.layers] or [self.store.take(content.tar())]
-        return (*files_of(lock), *base)
+        base = self.bases.open(lock)
+        tree = base.content.provide()
+        digests = [self.store.take(tree)] if tree else [layer.blob.digest for layer in base.layers]
+        return (*files_of(lock), *digests)
 
     def fetch(self, lock: Lock) -> Iterator[Unavailable]:
         """Fetch the files of a lock that are not in the store, without its base; yield those that are unavailable.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,26 +44,33 @@ class CopiedFile:
     source: Path
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextFiles:
+    """What a build context needs beside the lock.
+
+    Attributes:
+        find: Returns the path of the file with a sha256; None if it is not on this machine.
+        host: Settings of this host, written beside the rest.
+        libraries: Files of the lock's vendor archives.
+    """
+
+    find: Callable[[str], Path | None]
+    host: tuple[HostFile, ...] = ()
+    libraries: tuple[CopiedFile, ...] = ()
+
+
 def rendered(lock: Lock, templates: Path) -> Rendered:
     """Return the files of a lock; pure except for reading the templates."""
     return render(plan(lock, digest(lock)), dump(replace(lock, name="")), templates)
 
 
-def write(
-    files: Rendered,
-    folder: Path,
-    find: Callable[[str], Path | None],
-    host: tuple[HostFile, ...] = (),
-    libraries: Iterable[CopiedFile] = (),
-) -> None:
+def write(files: Rendered, folder: Path, inputs: ContextFiles) -> None:
     """Write a rendered directory.
 
     Args:
         files: Files to write.
         folder: New, empty, or rendered before; nothing else is overwritten.
-        find: Returns the path of the file with a sha256.
-        host: Host settings to write beside them.
-        libraries: Files of the lock's vendor archives.
+        inputs: What is copied into it.
 
     Raises:
         UsageError: The directory holds something else.
@@ -79,16 +86,16 @@ def write(
             with below.file(text.path, mode=0o755 if text.executable else 0o644) as target:
                 target.write(text.text.encode())
         for attachment in files.attachments:
-            source = find(attachment.sha256)
+            source = inputs.find(attachment.sha256)
             if source is None:
                 raise SourceUnreachable(
                     f"{attachment.path} with sha256 {attachment.sha256} is not on this machine",
                     hint="name it with --python-archive FILE, or lock again: `envbuilder lock`",
                 )
             _copy(source, below, attachment.path, 0o755 if attachment.executable else 0o644)
-        for library in libraries:
+        for library in inputs.libraries:
             _copy(library.source, below, library.path, 0o644)
-        for file in host:
+        for file in inputs.host:
             # It may contain a password.
             with below.file(f"host/{file.name}", mode=0o600) as target:
                 target.write(file.content)

@@ -39,7 +39,6 @@ class GivenUp:
     """A condition of the project that the environment does not meet.
 
     Attributes:
-        clue: The condition.
         instead: What the environment has.
     """
 
@@ -173,7 +172,6 @@ class Adoption:
         files: Files that were read.
         last_change: Day of its last commit; None if unknown.
         found: What it says.
-        choice: Its environment.
         spec: Its spec; None if no environment fits.
         changes: Packages that could not be taken over as they are.
         not_copied: Lines that copy files which cannot be own files.

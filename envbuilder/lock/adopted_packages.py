@@ -23,7 +23,6 @@ class PackageChange:
     Attributes:
         before: Requirement of the project.
         after: Requirement of the spec; empty if the package is left out.
-        reason: Why.
     """
 
     before: str
@@ -61,7 +60,6 @@ class Trials:
     """Resolutions that show whether packages go together.
 
     Attributes:
-        resolve: Resolves a spec.
         source_seconds: Time for those with source distributions, all together: each may have to be built to tell what
             it requires.
         clock: Returns seconds; only differences count.

@@ -18,14 +18,7 @@ from envbuilder.core.errors import NoUsableBase
 
 
 def explained(error: NoUsableBase, catalog: Catalog, row: Environment, available: Inventory) -> NoUsableBase:
-    """Return the error with the catalog's knowledge of the refused bases.
-
-    Args:
-        error: The error of the attempt to lock.
-        catalog: For other environments.
-        row: The environment.
-        available: What is available on this machine, with the sources that were given.
-    """
+    """Return the error with the catalog's knowledge of the refused bases."""
     bases = {choice.system.id: _base_alone(row, choice.system.id, available) for choice in row.bases}
     refusals = tuple((base, _reason(bases[base], reason)) for base, reason in error.refusals)
     hint = _of_the_least(tuple(bases[base] for base, _ in error.refusals), error.hint)

@@ -33,7 +33,6 @@ class LockIngredients:
     """All exact ingredients of one image.
 
     Attributes:
-        located: Base and interpreter.
         refusals: Preferred bases that were unavailable, in order of preference.
         packages: Python distributions, grouped.
         profiles: Profiles whose tools are among them.

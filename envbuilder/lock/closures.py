@@ -20,8 +20,6 @@ class Chosen:
 
     Attributes:
         name: Normalized name.
-        version: Exact version.
-        file: File name.
         sha256: 64 hexadecimal digits.
         size: Bytes; 0 if the index does not state it.
     """

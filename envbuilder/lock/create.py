@@ -61,9 +61,7 @@ class IngredientSources:
     """Sources of the ingredients of a lock.
 
     Attributes:
-        bases: Bases of each kind.
         pythons: Interpreter archives.
-        os_packages: OS packages.
         shipped: Packages shipped with the environments, which need no resolution.
         packages: Resolves Python packages.
         sizes: Sizes of their files.

@@ -37,12 +37,7 @@ def compare(old: Lock, new: Lock) -> tuple[LockChange, ...]:
 
 
 def changed_inputs(lock: Lock, inputs: Mapping[str, str]) -> tuple[LockChange, ...]:
-    """Return the changes in environment and spec since the lock was made; empty if it is up to date.
-
-    Args:
-        lock: The lock.
-        inputs: The inputs that a lock made now would record.
-    """
+    """Return the changes in environment and spec since the lock was made; empty if it is up to date."""
     return _changes(dict(lock.inputs), inputs)
 
 

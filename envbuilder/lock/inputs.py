@@ -63,13 +63,7 @@ def inputs(
 
 
 def has_same_base(existing: Lock, choice: BaseChoice, spec: Spec) -> bool:
-    """Return True if a new lock on this base would look for the same base and the same OS packages as an existing one.
-
-    Args:
-        existing: The lock.
-        choice: The base in its current form.
-        spec: The current spec.
-    """
+    """Return True if a new lock on this base would look for the same base and OS packages as an existing one."""
     wanted = _base_fields(choice) | _base_fields_of_spec(spec)
     known = dict(existing.inputs)
     return existing.base.id == choice.system.id and all(known.get(name, "") == wanted[name] for name in wanted)

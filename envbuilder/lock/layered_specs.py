@@ -50,9 +50,7 @@ class SpecLayer:
     """One file of a spec.
 
     Attributes:
-        path: The file.
         title: Its name for people: the path, or `CATALOG:NAME` for a spec of a catalog.
-        document: Its content.
         spec: Its values by themselves; the environment is meaningless if the file does not name one.
     """
 
@@ -74,7 +72,6 @@ class Origin:
 
     Attributes:
         field: Its field, such as `packages` or `env.NAME`.
-        value: The value.
         file: Title of the layer.
         line: Line in its file.
     """
@@ -87,10 +84,6 @@ class Origin:
 
 def spec_layers(path: Path, teams: tuple[TeamCatalog, ...]) -> tuple[SpecLayer, ...]:
     """Return the files of a spec: those that it extends, the most general first, and itself.
-
-    Args:
-        path: The spec.
-        teams: Catalogs whose specs it may extend.
 
     Raises:
         InvalidInput: A file is invalid, or extends one that does not exist, itself, or too many.

@@ -23,7 +23,6 @@ class Refused:
     """An unavailable base.
 
     Attributes:
-        base: Its id.
         reason: Why, in a few words for use after a colon.
         hint: What would make it available; may be empty.
     """

@@ -72,10 +72,6 @@ def _was_written_here(text: str) -> bool:
 def load(text: str, file: str) -> Lock:
     """Read a lock.
 
-    Args:
-        text: The document.
-        file: Its path, for the faults.
-
     Raises:
         InvalidInput: The text is not a lock, or has another schema.
     """
@@ -178,10 +174,6 @@ def read_lock(path: Path) -> Lock:
 
 def replaced_lock(path: Path, progress: Callable[[str], None]) -> Lock | None:
     """Return the lock that a new one replaces; None if there is none, or an invalid one such as of another schema.
-
-    Args:
-        path: Path of the new lock.
-        progress: Progress callback; receives one line of text.
 
     Raises:
         InvalidInput: The file is not a lock.

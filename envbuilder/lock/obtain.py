@@ -68,10 +68,6 @@ def lock_of_file(
 def refuse_unpinned(lock: Lock, name: str) -> None:
     """Raise UsageError if a lock does not pin everything.
 
-    Args:
-        lock: The lock.
-        name: What to call it, such as its path.
-
     Raises:
         UsageError: It cannot be built.
     """
@@ -87,11 +83,8 @@ class LockCache:
     """Cache of locks of environments without a spec.
 
     Attributes:
-        folder: Directory of the locks.
-        catalog: The environments.
         shipped: Packages shipped with the environments.
         own_tools: The tools of this version of envbuilder.
-        progress: Progress callback; receives one line of text.
     """
 
     folder: Path
@@ -141,15 +134,7 @@ class LockCache:
 def obtain_with_profile(
     folder: Path, lock: Lock, profile: ChosenProfile, extend: Callable[[], Lock], progress: Callable[[str], None]
 ) -> Lock:
-    """Return a lock with a profile; make and keep it if there is none for this lock and these packages.
-
-    Args:
-        folder: Directory of the locks.
-        lock: A lock without the profile.
-        profile: The profile.
-        extend: Returns the lock with the profile.
-        progress: Progress callback; receives one line of text.
-    """
+    """Return a lock with a profile; make and keep it if there is none for this lock and these packages."""
     key = inputs_digest({"lock": digest(lock), "profile": profile.id, "requirements": list(profile.requirements)})
     short = key.removeprefix("sha256:")[:_DIGITS]
     path = folder / f"{lock.environment}@{profile.id}@{short}" / "envbuilder.lock"
@@ -165,12 +150,7 @@ def obtain_with_profile(
 
 
 def keep_image(folder: Path, made: Lock) -> None:
-    """Record the image of a lock in the cached copy of the lock, if there is one.
-
-    Args:
-        folder: Directory of the locks.
-        made: A lock with its image.
-    """
+    """Record the image of a lock in the cached copy of the lock, if there is one."""
     for pattern in (made.environment, f"{made.environment}@*"):
         for path in sorted(folder.glob(f"{pattern}/envbuilder.lock")):
             kept = _read(path)

@@ -34,10 +34,6 @@ def dump_prioritized(files: PrioritizedFiles) -> str:
 def load_prioritized(text: str, file: str) -> PrioritizedFiles:
     """Read a list.
 
-    Args:
-        text: The document.
-        file: Its path, for the faults.
-
     Raises:
         InvalidInput: With every fault.
     """

@@ -37,7 +37,6 @@ class ChosenProfile:
     """A profile with its requirements beside one TensorFlow.
 
     Attributes:
-        id: Its id.
         requirements: PEP 508 requirements, sorted.
     """
 
@@ -101,12 +100,6 @@ def resolve_profiles(
     profiles: Sequence[ChosenProfile], installed: Sequence[BaseDistribution], shared: Resolution, resolver: Resolver
 ) -> tuple[Chosen, ...]:
     """Return the files that profiles add to an image, sorted by name; none of the packages that it has already.
-
-    Args:
-        profiles: The profiles.
-        installed: The packages of the image.
-        shared: Interpreter, C library, bounds and cut-off day.
-        resolver: Resolves the request.
 
     Raises:
         ResolutionFailed: No versions of their packages go with those of the image.

@@ -42,10 +42,6 @@ class SpecDocument:
 def decoded(document: ParsedDocument, file: str) -> Spec:
     """Return the spec of a document.
 
-    Args:
-        document: The document.
-        file: Its path, for the faults.
-
     Raises:
         InvalidInput: With every fault.
     """

@@ -35,7 +35,6 @@ class LockTarget:
 
     Attributes:
         path: Path of its file.
-        lock: The lock.
         spec: The spec beside it; None if there is none.
     """
 
@@ -92,10 +91,6 @@ def load_spec(path: Path, catalog: Catalog) -> Spec:
 
     Interpreter archives, directories of publishers, own files and the list of files that are fetched first are relative
     to the file that names them.
-
-    Args:
-        path: The file.
-        catalog: The catalogs whose specs it may extend.
 
     Raises:
         UsageError: There is no such file.

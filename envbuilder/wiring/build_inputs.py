@@ -28,7 +28,7 @@ from envbuilder.image.layers.ports import AssemblyContext, PackageFiles
 from envbuilder.image.lock_files import LockFiles
 from envbuilder.image.mirror.fallback import MirroredPackages
 from envbuilder.image.mirror.file_mirror import NO_MIRROR
-from envbuilder.image.render import CopiedFile, HostFile
+from envbuilder.image.render import ContextFiles, CopiedFile, HostFile
 from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import Following, ImageRunner
 from envbuilder.lock.index.credentials import address_of
@@ -202,16 +202,24 @@ def engine_bases(session: Session, sources: Sources) -> EngineBases:
 
 @dataclass(frozen=True, slots=True)
 class DockerIngredients:
-    """Provider of the files that the Dockerfile of a lock needs beside the lock."""
+    """See `DockerfileInputs`."""
 
     session: Session
 
-    def provide_tools(self, lock: Lock, sources: Sources) -> None:
-        """Make sure that `find_file` finds the tools of a lock.
+    def context_files(
+        self, lock: Lock, sources: Sources, *, host_settings: bool = True, libraries: bool = True
+    ) -> ContextFiles:
+        """See `DockerfileInputs.context_files`.
+
+        Args:
+            lock: The lock.
+            sources: Sources of the files.
+            host_settings: Include the settings of this host.
+            libraries: Include the vendor libraries; otherwise their archives are not fetched.
 
         Raises:
-            SourceUnreachable: The index does not have that version of uv.
-            VerificationFailed: Its program does not match the lock.
+            SourceUnreachable: The index does not have the lock's version of uv, or an archive is unavailable.
+            VerificationFailed: A file does not match the lock.
         """
         with work_directory("tool") as folder:
             provide_uv(
@@ -221,13 +229,17 @@ class DockerIngredients:
                 folder=folder,
                 progress=self.session.progress,
             )
+        return ContextFiles(
+            find=lock_files(self.session).find,
+            host=self._host_files(lock, sources) if host_settings else (),
+            libraries=self._libraries(lock, sources) if libraries else (),
+        )
 
     def provide_base_of(self, lock: Lock, sources: Sources) -> str:
-        """Make sure that the engine has the base of a lock; return its name there."""
+        """See `DockerfileInputs.provide_base_of`."""
         return engine_bases(self.session, sources).provide(lock)
 
-    def host_files(self, lock: Lock, sources: Sources) -> tuple[HostFile, ...]:
-        """Return the settings of this host for single steps of a build."""
+    def _host_files(self, lock: Lock, sources: Sources) -> tuple[HostFile, ...]:
         settings, kind = self.session.settings, lock.base.kind
         return host_files(
             lock,
@@ -237,15 +249,10 @@ class DockerIngredients:
             mirrors=mirrors(settings, sources, kind) if kind.is_tree else (),
         )
 
-    def libraries(self, lock: Lock, sources: Sources) -> tuple[CopiedFile, ...]:
-        """Return the files of the vendor archives of a lock, for its build context."""
+    def _libraries(self, lock: Lock, sources: Sources) -> tuple[CopiedFile, ...]:
         archives = vendor_archives(self.session, sources)
         return tuple(
             CopiedFile(path=f"libraries/{pin.id}/{file.path}", source=self.session.store.verified(file.digest))
             for pin in lock.archives
             for file in archives.libraries(pin)
         )
-
-    def find_file(self, sha256: str) -> Path | None:
-        """Return the file with this hash; None if it is not on this machine."""
-        return lock_files(self.session).find(sha256)

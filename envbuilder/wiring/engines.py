@@ -17,7 +17,7 @@ from envbuilder.image.run import FollowingEngine
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.build_inputs import DockerIngredients, assembly_context, delivery, image_runner
 from envbuilder.wiring.image_names import checked_reference
-from envbuilder.wiring.layer_caches import layer_cache
+from envbuilder.wiring.layer_caches import caches_to_use
 from envbuilder.wiring.locks import keep_image
 from envbuilder.wiring.session import Session
 
@@ -63,8 +63,9 @@ def _assemble_builder(session: Session) -> AssembleBuilder:
 
 def _context(session: Session, sources: Sources, options: BuildOptions, names: Sequence[str]) -> AssemblyContext:
     pushed = names if options.push else ()
-    cache = layer_cache(session, sources, write=options.cache_to, pushed=pushed, offline=options.offline)
-    return replace(assembly_context(session, sources, jobs=options.jobs, offline=options.offline), cache=cache)
+    cache, writer = caches_to_use(session, sources, write=options.cache_to, pushed=pushed, offline=options.offline)
+    context = assembly_context(session, sources, jobs=options.jobs, offline=options.offline)
+    return replace(context, cache=cache, cache_writer=writer)
 
 
 def _docker_answers(session: Session) -> bool:

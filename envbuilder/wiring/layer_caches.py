@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
-from envbuilder.image.layers.ports import LayerCache, NoLayerCache
-from envbuilder.image.layers.registry_cache import RegistryLayerCache
+from envbuilder.image.layers.ports import LayerCache, LayerCacheWriter, NoLayerCache
+from envbuilder.image.layers.registry_cache import CacheRepositories, RegistryCacheWriter, RegistryLayerCache
 from envbuilder.lock.ingredient_sources import Sources, layer_caches
 from envbuilder.lock.lock import Lock
 from envbuilder.wiring.configuration import LAYER_CACHE
@@ -34,10 +34,15 @@ def caches_to_read(settings: Settings, sources: Sources) -> tuple[str, ...]:
         raise UsageError(f"{given.origin}: {error}", hint="specify repositories as HOST/NAME") from error
 
 
-def layer_cache(
+def layer_cache(session: Session, sources: Sources) -> LayerCache:
+    """Return the configured layer caches to read; connections are closed when the command ends."""
+    return caches_to_use(session, sources)[0]
+
+
+def caches_to_use(
     session: Session, sources: Sources, *, write: str = "", pushed: Sequence[str] = (), offline: bool = False
-) -> LayerCache:
-    """Return the configured layer caches; connections are closed when the command ends.
+) -> tuple[LayerCache, LayerCacheWriter | None]:
+    """Return the configured layer caches to read, and the one to write; connections are closed when the command ends.
 
     Args:
         session: Settings and stores.
@@ -48,19 +53,23 @@ def layer_cache(
     """
     read = () if offline else caches_to_read(session.settings, sources)
     if not (read or write):
-        return NoLayerCache()
+        return NoLayerCache(), None
     client = registry_client(session.settings)()
     session.settings.on_close(client.close)
+    repositories = CacheRepositories(client=client, report=session.progress)
+    places = [ImageRef.parse(place) for place in read]
+    cache = RegistryLayerCache(repositories=repositories, store=session.store, read=places)
+    if not write:
+        return cache, None
     destinations = [ImageRef.parse(name).repository for name in pushed]
-    before = session.records.pushed(write.partition("/")[0]) if write else ()
-    return RegistryLayerCache(
-        client=client,
+    before = session.records.pushed(write.partition("/")[0])
+    writer = RegistryCacheWriter(
+        repositories=repositories,
         store=session.store,
-        read=tuple(ImageRef.parse(place) for place in read),
-        write=ImageRef.parse(write) if write else None,
+        write=ImageRef.parse(write),
         mount_from=tuple(dict.fromkeys((*read, *destinations, *before))),
-        report=session.progress,
     )
+    return cache, writer
 
 
 def holds_base(session: Session, sources: Sources, lock: Lock) -> bool:

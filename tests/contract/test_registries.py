@@ -26,7 +26,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.attest import statements
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
-from envbuilder.image.layers.registry_cache import RegistryLayerCache
+from envbuilder.image.layers.registry_cache import CacheRepositories, RegistryCacheWriter, RegistryLayerCache
 from envbuilder.image.mirror.artifact import inputs_artifact, inputs_tag
 from envbuilder.image.mirror.file_mirror import RegistryMirror
 from envbuilder.image.signing import Signed, SignedRepository
@@ -202,14 +202,16 @@ def test_layers_of_a_cache_that_two_builders_write_come_back_by_key(
     contents = [noise(seed, 5000) for seed in range(20, 32)]
     records = {document("", content + b"key").descriptor.digest: record_of(store.put(content)) for content in contents}
 
-    def builder() -> RegistryLayerCache:
-        return RegistryLayerCache(client=client, store=store, read=[], write=place, report=said.append)
+    def builder() -> RegistryCacheWriter:
+        repositories = CacheRepositories(client=client, report=said.append)
+        return RegistryCacheWriter(repositories=repositories, store=store, write=place)
 
     with ThreadPoolExecutor(8) as pool:
         caches = [builder(), builder()]
         list(pool.map(lambda pair: pair[0].keep(*pair[1], FORMAT), product(caches, records.items())))
     other = Store(folder=tmp_path / "other")
-    reading = RegistryLayerCache(client=client, store=other, read=[place], report=said.append)
+    repositories = CacheRepositories(client=client, report=said.append)
+    reading = RegistryLayerCache(repositories=repositories, store=other, read=[place])
     found = reading.find(list(records))
     blobs = [record.packed.blob(FORMAT) for record in found.values()]
     assert found == records

@@ -64,7 +64,7 @@ def test_a_driver_of_an_older_family_is_refused_by_the_runtime(
     compute = computed(facts)
     refused, floor = (BY_ID[name].examine(TF_2_20, facts) for name in ("cublas-result-right", "driver-floor"))
 
-    assert (compute.runtime, compute.driver, compute.count) == (Release("12.9"), Release("11.4"), None)
+    assert (compute.runtime, compute.driver, compute.gpus) == (Release("12.9"), Release("11.4"), ())
     assert compute.error.startswith("cudaGetDeviceCount: 35 cudaErrorInsufficientDriver")
     assert isinstance(refused, Failed)
     assert "refuses this driver" in refused.finding.message

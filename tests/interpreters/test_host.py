@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import stat
 import subprocess
@@ -32,14 +33,18 @@ esac
 ROW = "echo 'Tesla T4, 535.183.01, 15360, 15000'"
 
 
-def look(libraries: Path, *, python: Path = Path(sys.executable), **environ: str) -> Facts:
-    """What `probe.py --hardware` sees with libraries of a folder and these variables."""
+def answer(libraries: Path, *, python: Path = Path(sys.executable), **environ: str) -> bytes:
+    """What `probe.py --hardware` writes with libraries of a folder and these variables."""
     kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", *host.HOST_VARIABLES}}
     done = subprocess.run(
         [*probe_command(python), "--hardware"],
         capture_output=True, check=True, timeout=120, env={**kept, "LD_LIBRARY_PATH": str(libraries), **environ},
     )  # fmt: skip
-    return decode(done.stdout, "probe")
+    return done.stdout
+
+
+def look(libraries: Path, *, python: Path = Path(sys.executable), **environ: str) -> Facts:
+    return decode(answer(libraries, python=python, **environ), "probe")
 
 
 def host_of(facts: Facts) -> HostFacts:
@@ -66,7 +71,7 @@ def test_every_interpreter_sees_the_host(python: Path, tmp_path: Path) -> None:
     assert {"/dev/nvidiactl", "/dev/nvidia-uvm"} <= {node.path for node in seen.nodes.value}
     assert seen.variables == (("LD_LIBRARY_PATH", str(tmp_path)), ("TF_GPU_ALLOCATOR", "x"))
     assert seen.smi
-    assert [gpu.name for gpu in seen.smi.gpus] == ["Tesla T4"]
+    assert [gpu.name for gpu in seen.smi] == ["Tesla T4"]
 
 
 def test_no_other_variable_is_written_down(tmp_path: Path) -> None:
@@ -86,7 +91,7 @@ def test_nvidia_smi_is_asked_only_when_nothing_else_tells(tmp_path: Path) -> Non
 def test_nvidia_smi_tells_the_gpus(tmp_path: Path) -> None:
     seen = host_of(look(tmp_path, PATH=smi(tmp_path, ROW))).smi
     assert seen
-    gpu = seen.gpus[0]
+    gpu = seen[0]
     assert (gpu.driver, gpu.capability) == (Release("535.183.01"), Release("7.5"))
     assert (gpu.memory, gpu.free) == (15360 << 20, 15000 << 20)
 
@@ -95,14 +100,15 @@ def test_an_old_nvidia_smi_knows_no_capability(tmp_path: Path) -> None:
     refused = "echo 'Field \"compute_cap\" is not a valid field to query.'; exit 2"
     seen = host_of(look(tmp_path, PATH=smi(tmp_path, ROW, refused))).smi
     assert seen
-    assert [gpu.capability for gpu in seen.gpus] == [None]
+    assert [gpu.capability for gpu in seen] == [None]
 
 
 def test_an_nvidia_smi_that_fails_is_quoted(tmp_path: Path) -> None:
     words = "NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver"
-    seen = host_of(look(tmp_path, PATH=smi(tmp_path, f"echo {words}; exit 9"))).smi
-    assert seen
-    assert (seen.status, seen.said, seen.gpus) == (9, (words,), ())
+    document = answer(tmp_path, PATH=smi(tmp_path, f"echo {words}; exit 9"))
+    seen = json.loads(document)["facts"]["host"]["value"]["smi"]
+    assert (seen["status"], seen["said"], seen["gpus"]) == (9, [words], [])
+    assert host_of(decode(document, "probe")).smi == ()
 
 
 def test_a_program_that_never_ends_costs_its_limit() -> None:

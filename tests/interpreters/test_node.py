@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 
 from envbuilder.diagnostics.facts.facts import Facts, known
 from envbuilder.diagnostics.facts.node import Directory
+from envbuilder.diagnostics.probe.decoding import decode
 from tests.interpreters.interpreters import interpreters
-from tests.interpreters.test_host import look
+from tests.interpreters.test_host import answer, look
 
 PYTHONS = interpreters()
 
@@ -44,7 +46,9 @@ def test_every_interpreter_sees_the_node(python: Path, tmp_path: Path) -> None:
 
 
 def test_a_missing_home_and_a_missing_temporary_directory_are_facts(tmp_path: Path) -> None:
-    seen = directories(look(tmp_path, HOME="/nowhere", TMPDIR="/nowhere/at/all"))
+    document = answer(tmp_path, HOME="/nowhere", TMPDIR="/nowhere/at/all")
+    seen = directories(decode(document, "probe"))
 
-    assert (seen["home"].writable, seen["home"].error, seen["home"].total) == (False, "ENOENT", None)
+    assert (seen["home"].writable, seen["home"].error) == (False, "ENOENT")
+    assert json.loads(document)["facts"]["directories"]["value"]["home"]["value"]["total"] is None
     assert (seen["temporary"].path, seen["temporary"].error) == ("/nowhere/at/all", "ENOENT")

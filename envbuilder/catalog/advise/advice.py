@@ -59,12 +59,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedRange:
-    """A range of versions in a query.
-
-    Attributes:
-        text: The range as the user wrote it.
-        versions: The range.
-    """
+    """A range of versions in a query."""
 
     text: str
     versions: SpecifierSet
@@ -78,13 +73,11 @@ class Query:
     """A query; fields that the user did not set are None or empty.
 
     Attributes:
-        tensorflow: Releases of TensorFlow.
         python: Interpreter, major and minor.
         keras: Releases of standalone Keras.
         cuda: Releases of the CUDA libraries.
         cudnn: Releases of cuDNN.
         glibc: C library of a system on which the wheel is to run without a container.
-        base: Id of a base.
         cpu: Whether only environments without a GPU are wanted.
         inventory: What is available to a build on this machine; None if it does not matter.
         hosts: Machines, each of which must run the environment. A driver and GPUs given without a machine count as one.
@@ -113,7 +106,6 @@ class Change:
 
     Attributes:
         topic: Subject; decides its price.
-        text: The instruction.
     """
 
     topic: Topic

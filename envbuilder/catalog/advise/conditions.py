@@ -19,7 +19,6 @@ class Conditions:
 
     Attributes:
         tensorflow: Releases; `keras`, `cuda` and `cudnn` likewise.
-        python: Interpreter.
         driver: Driver of the machine.
         gpus: GPUs that must all run, by name or compute capability.
         glibc: C library of a system where the wheel is to run without a container.
@@ -43,12 +42,6 @@ class Conditions:
 
 def query_of(catalog: Catalog, conditions: Conditions, hosts: tuple[Host, ...], available: Inventory | None) -> Query:
     """Return the query that conditions mean.
-
-    Args:
-        catalog: Knows the bases.
-        conditions: The conditions.
-        hosts: The machines that they describe.
-        available: What is available to a build on this machine; None if it does not matter.
 
     Raises:
         UsageError: A text is not a version or a range, or there is no such base.

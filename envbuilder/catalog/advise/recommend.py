@@ -199,11 +199,6 @@ def order(advice: Advice, place: int, query: Query) -> tuple[object, ...]:
     of TensorFlow and interpreter from the requested ones, then by the size of the driver update. Ties are broken by:
     rows of the requested kind, environments that are certain to fit, machine code for every GPU, stronger evidence,
     lower costs, newer TensorFlow, the row's own order of bases.
-
-    Args:
-        advice: The advice to rank.
-        place: Place of its base in the row's order.
-        query: The query.
     """
     version = advice.tensorflow
     return (

@@ -59,10 +59,6 @@ def load_api(folder: Path) -> ApiMap:
 def read_api(text: str, name: str) -> ApiMap:
     """Decode the document.
 
-    Args:
-        text: The YAML.
-        name: Name of the document in faults.
-
     Raises:
         InvalidInput: With every fault of the document.
     """

@@ -57,11 +57,6 @@ class _Evidence:
 def read_proof(text: str, file: str, row: str) -> Proof:
     """Read the evidence of a row.
 
-    Args:
-        text: The document.
-        file: Its path, for the faults.
-        row: Id of the row.
-
     Raises:
         InvalidInput: With every fault of the document.
     """

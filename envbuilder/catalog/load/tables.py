@@ -180,11 +180,6 @@ class _Libraries:
 def read_libraries(text: str, file: str, archives: ArchiveFacts) -> tuple[LibrarySet, ...]:
     """Read `libraries.yaml`.
 
-    Args:
-        text: The document.
-        file: Its path, for the faults.
-        archives: The archives that library sets refer to.
-
     Raises:
         InvalidInput: With every fault of the document.
     """

@@ -51,10 +51,6 @@ class _Contents:
 
     Attributes:
         manifest: Its name, and the environments that it overrides.
-        rows: Its environments.
-        bases: Its bases.
-        libraries: Its library sets.
-        advisories: Its advisories.
     """
 
     manifest: _Manifest

@@ -31,9 +31,6 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 class CommandProcess:
     """The running command of a work item. Call `outcome` after it has ended, or `stop`; both remove its files.
 
-    Args:
-        item: The item.
-
     Raises:
         OSError: The process cannot be started.
     """

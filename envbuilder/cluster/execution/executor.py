@@ -35,11 +35,8 @@ class Done:
     """The command ran to its end and printed its document.
 
     Attributes:
-        name: Name of the item.
         status: Exit status: 0, or 1 for findings.
-        document: The JSON document.
         files: Content of the sent files that the command changed or added, by path; None if it removed the file.
-        node: Host name of the worker.
         seconds: Duration of the command.
         recorded: Whether an earlier call obtained it.
     """
@@ -55,14 +52,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedItem:
-    """The command ended without a document.
-
-    Attributes:
-        name: Name of the item.
-        status: Exit status of the command.
-        reason: Its error message.
-        node: Host name of the worker.
-    """
+    """The command ended without a document."""
 
     name: str
     status: int
@@ -72,12 +62,7 @@ class FailedItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """The command did not run to its end: it was killed, its worker is gone, or it could not be started.
-
-    Attributes:
-        name: Name of the item.
-        reason: Description of what is known.
-    """
+    """The command did not run to its end: it was killed, its worker is gone, or it could not be started."""
 
     name: str
     reason: str

@@ -15,12 +15,7 @@ _POLL = 0.05
 
 
 class LocalExecutor:
-    """The `Executor` of this machine.
-
-    Args:
-        target: Number of processes.
-        progress: Progress callback; receives one line of text.
-    """
+    """The `Executor` of this machine."""
 
     def __init__(self, target: LocalProcesses, progress: Callable[[str], None]) -> None:
         self._at_once = target.at_once or os.cpu_count() or 1

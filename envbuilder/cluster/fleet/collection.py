@@ -34,7 +34,6 @@ class ProbeRun:
     """One run of the probe, by the clock of the collecting machine.
 
     Attributes:
-        status: Exit status.
         started: Seconds since 1970.
         ended: Likewise.
     """
@@ -49,8 +48,6 @@ class NodeFacts:
     """The facts of a node.
 
     Attributes:
-        node: Its name.
-        facts: The facts.
         run: The run of the probe; None if it was not recorded.
     """
 
@@ -64,7 +61,6 @@ class SilentNode:
     """An expected node without facts.
 
     Attributes:
-        node: Its name.
         why: The last two messages about it; a general one if there is none.
     """
 
@@ -77,7 +73,6 @@ class UnreadableNode:
     """A node whose file does not contain facts.
 
     Attributes:
-        node: Its name.
         faults: All faults of its file.
     """
 
@@ -93,7 +88,6 @@ class Collection:
     """A directory of facts.
 
     Attributes:
-        folder: Its path.
         nodes: Expected nodes and those with a file, sorted.
         has_list: Whether the expected nodes are known; otherwise a node without a file cannot be noticed.
     """

@@ -29,7 +29,6 @@ class _Node:
     """What is kept of a node; its facts would fill the memory.
 
     Attributes:
-        name: Its name.
         host: The machine as the judge sees it.
         findings: Those of `doctor`, and its clock.
         changes: Changes since the earlier collection; None if it has no facts of the node.

@@ -22,9 +22,7 @@ class FleetImage:
 
     Attributes:
         name: Id of the environment, or the file of the lock.
-        environment: Id of the environment.
         stacks: Requirements of the image; one for each base of an environment.
-        is_lock: Whether it is the image of a lock.
     """
 
     name: str
@@ -48,13 +46,7 @@ class FleetImage:
 
 
 def image_of_lock(name: str, row: Environment, lock: Lock) -> FleetImage:
-    """Return the image of a lock.
-
-    Args:
-        name: File of the lock.
-        row: Its environment.
-        lock: The lock.
-    """
+    """Return the image of a lock."""
     return FleetImage(name=name, environment=row.id, stacks=(image_stack(row, lock),), is_lock=True)
 
 

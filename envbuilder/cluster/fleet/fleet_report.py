@@ -17,8 +17,6 @@ class GroupVerdict:
     """The verdict for an image on a group of nodes.
 
     Attributes:
-        group: The group.
-        compatibility: The verdict of the judge.
         runs: Whether the image does its work there: on the GPU if it was built for GPUs.
     """
 
@@ -127,7 +125,6 @@ class SchedulerConstraint:
     """What a scheduler needs to start an image only on nodes that run it.
 
     Attributes:
-        image: Name of the image.
         base: Base that the constraint holds for; of an environment with several, the one that most nodes run.
         slurm: Value of `--constraint`, for features `ccMAJORMINOR` and `driverRELEASE`; empty if no node runs it, or
             every node may.
@@ -157,7 +154,6 @@ class FleetReport:
     """A report about a fleet.
 
     Attributes:
-        name: Directory of the collection.
         nodes: Names of all expected nodes, sorted.
         has_list: Whether the expected nodes are known; otherwise silent nodes cannot be noticed.
         groups: Groups of equal nodes, largest first.

@@ -32,7 +32,6 @@ class ProbeScript:
     """A script to write.
 
     Attributes:
-        launcher: What starts the probe.
         nodes: Names of the expected nodes; empty for those that the scheduler lists.
         directory: Directory of the facts unless the call names another.
         image: Image with a Python for the pods of Kubernetes; empty otherwise.
@@ -48,10 +47,6 @@ class ProbeScript:
 
 def render_script(script: ProbeScript, templates: Path) -> str:
     """Return a script for bash.
-
-    Args:
-        script: The script.
-        templates: Directory of the templates.
 
     Raises:
         UsageError: `ssh` without nodes, or `kubernetes` without an image.

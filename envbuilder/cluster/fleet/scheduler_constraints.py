@@ -19,12 +19,7 @@ from envbuilder.core.errors import UsageError
 
 
 def scheduler_constraint(facts: CudaFacts, verdicts: ImageVerdicts) -> SchedulerConstraint:
-    """Return the constraint for an image.
-
-    Args:
-        facts: Drivers and GPUs.
-        verdicts: Its verdicts on the groups of the fleet.
-    """
+    """Return the constraint for an image."""
     image, stack = verdicts.image, _stack(verdicts)
     requirements = node_requirements(facts, stack, products=_products(facts, verdicts.groups))
     runs: list[NodeGroup] = []

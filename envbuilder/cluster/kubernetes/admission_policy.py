@@ -42,13 +42,7 @@ class PolicyExpressions:
 
 
 def policy_expressions(image: RegistryImage, terms: tuple[Term, ...], text: str) -> PolicyExpressions:
-    """Return the expressions of a policy.
-
-    Args:
-        image: The image.
-        terms: Node selector terms of the nodes that run it.
-        text: The nodes in words.
-    """
+    """Return the expressions of a policy."""
     repository = image.reference.repository
     affinity = f"variables.pod.affinity.nodeAffinity.{_REQUIRED_AFFINITY}"
     present = (

@@ -26,7 +26,6 @@ class ClusterSettings:
     Attributes:
         queue: Local queue of Kueue; empty for none.
         pull_secret: Secret with credentials for the registry; empty for none.
-        labels: Labels of the driver's release.
     """
 
     queue: str = ""
@@ -35,13 +34,7 @@ class ClusterSettings:
 
 
 def manifests(job: ClusterJob, settings: ClusterSettings, templates: Path) -> tuple[TextFile, ...]:
-    """Return the manifests of a job with an image in a registry, and a base for Kustomize, sorted by path.
-
-    Args:
-        job: The job.
-        settings: Settings of the cluster.
-        templates: Directory of the Jinja templates.
-    """
+    """Return the manifests of a job with an image in a registry, and a base for Kustomize, sorted by path."""
     several = job.workers > 1
     names = [
         "node-check",

@@ -56,8 +56,6 @@ class LabelCondition:
     """One condition of a node selector term.
 
     Attributes:
-        key: Label.
-        operator: Comparison.
         values: Operands; one for `Gt` and `Lt`, none for `DoesNotExist`.
     """
 

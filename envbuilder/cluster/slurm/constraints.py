@@ -66,10 +66,6 @@ def read_features(text: str) -> tuple[NodeFeatures, ...]:
 def slurm_constraint(requirements: NodeRequirements, nodes: Iterable[NodeFeatures]) -> str:
     """Return the value of `--constraint` that admits the nodes of some requirements, and no others.
 
-    Args:
-        requirements: The nodes.
-        nodes: Features that the cluster has.
-
     Returns:
         Such as `(cc70&driver525.60.13)|(cc80&driver535)`; empty for a CPU environment, which needs none.
 

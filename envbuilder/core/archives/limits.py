@@ -91,12 +91,7 @@ class ByteStream(Protocol):
 
 
 class Bounded(io.RawIOBase):
-    """Output of a decompressor, limited by a budget.
-
-    Args:
-        source: The decompressor.
-        budget: Charged for each byte.
-    """
+    """Output of a decompressor, limited by a budget."""
 
     def __init__(self, source: ByteStream | IO[bytes], budget: Budget) -> None:
         super().__init__()

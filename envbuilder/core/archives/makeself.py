@@ -41,7 +41,6 @@ class RunFilePart:
     """One archive of a run file.
 
     Attributes:
-        size: Its bytes.
         sha256: Stated digest; empty if none is stated.
         md5: Likewise.
         crc: Likewise, in decimal digits, as the program `cksum` prints it.

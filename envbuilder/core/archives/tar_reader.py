@@ -56,7 +56,6 @@ class TarEntry:
     Attributes:
         path: Relative, in the form of `relative_path`.
         flag: Type: one of the constants of this module.
-        mode: Permission bits.
         mtime: Seconds since 1970.
         uid: Owner.
         gid: Group.

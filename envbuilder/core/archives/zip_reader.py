@@ -47,10 +47,6 @@ BROKEN = (
 def opened(path: Path, limits: ArchiveLimits = LIMITS) -> Iterator[ZipContent]:
     """Open a zip file and check its whole directory.
 
-    Args:
-        path: The file.
-        limits: The limits.
-
     Raises:
         BadArchive: It is not a zip file, is damaged, or its directory is inconsistent; also from within the block.
         OSError: It cannot be read.

@@ -16,7 +16,6 @@ class Mismatch:
 
     Attributes:
         path: Names of fields and indexes of entries, from the root of the document.
-        problem: The problem.
         hint: Correct value; may be empty.
     """
 

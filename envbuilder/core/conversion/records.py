@@ -21,7 +21,6 @@ class RecordField:
     """A field.
 
     Attributes:
-        name: Its name.
         names: Its position in the object.
         converter: For its values.
         default: `_REQUIRED` if it has none.

@@ -154,7 +154,6 @@ class Attempt:
 
     Attributes:
         tolerance: Receives stalls and progress.
-        server: The server.
         began: Start, by the clock of `tolerance`.
     """
 

@@ -73,10 +73,6 @@ class ParsedDocument:
 def parse(text: str, file: str) -> Node:
     """Parse one YAML document without ambiguous constructs.
 
-    Args:
-        text: The document.
-        file: Its path, for the faults.
-
     Raises:
         InvalidInput: Not YAML, or ambiguous; all faults are listed.
     """

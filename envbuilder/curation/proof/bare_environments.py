@@ -25,7 +25,6 @@ class BareEnvironments:
     """Makes virtual environments with uv; the `BareHost` of `prove`.
 
     Attributes:
-        pythons: Interpreters of this host.
         look: Runs the probe with the interpreter of an environment, without a GPU.
         uv: The program and its settings; its cache is in `work`, and removed with it.
         work: Directory for environments and downloads; everything in it is ours, and removed again.

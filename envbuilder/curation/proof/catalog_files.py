@@ -13,11 +13,7 @@ from envbuilder.core.files import replacing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogFiles:
-    """A writable directory of matrices.
-
-    Attributes:
-        matrices: The directory.
-    """
+    """A writable directory of matrices."""
 
     matrices: Path
 

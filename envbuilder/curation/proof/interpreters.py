@@ -23,8 +23,6 @@ class HostPython:
     """A CPython of this host.
 
     Attributes:
-        path: The program.
-        version: Full version.
         glibc: Version of the C library that it runs with.
     """
 

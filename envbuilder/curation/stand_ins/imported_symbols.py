@@ -37,7 +37,6 @@ class ImportedSymbol:
 
     Attributes:
         library: Name of the library up to `.so`, such as `libcublas`.
-        name: Name of the function.
         version: Version of the symbol, such as `libcublas.so.9.0`; empty if it has none, as with CUDA 8.0.
     """
 

@@ -63,7 +63,6 @@ class Check:
 
     Attributes:
         id: Stable kebab-case id.
-        title: Its subject, in a few words.
         tiers: Tiers that it belongs to.
         examine: Compares expectation and facts; pure.
         applies: Condition on the environment; for others it is not in the report. A check of the GPU tier

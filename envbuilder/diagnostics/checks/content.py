@@ -57,7 +57,6 @@ class ContentCheck:
 
     Attributes:
         id: Stable kebab-case id.
-        title: Its subject, in a few words.
         examine: Compares expectation and content; pure.
         applies: Condition on the content of the lock.
     """
@@ -76,15 +75,7 @@ def run_content_checks(
     seconds: float,
     required: Tier | None = None,
 ) -> Report:
-    """Run every check of the static tier.
-
-    Args:
-        expectation: Required content of the image.
-        content: Content of the image.
-        subject: Name of the image.
-        seconds: Duration of the inspection.
-        required: Tier that must be proven.
-    """
+    """Run every check of the static tier."""
     lock = expectation.lock
     return Report(
         subject=subject,

@@ -71,12 +71,6 @@ def run_bare_checks(expectation: Expectation, facts: Facts, *, subject: str, sec
     """Check an environment of a host, where nothing but the Python packages was installed.
 
     Every check must be proven.
-
-    Args:
-        expectation: The expected properties of the environment.
-        facts: Facts of the probe.
-        subject: Name of the environment.
-        seconds: Duration of the validation.
     """
     return Report(
         subject=subject,

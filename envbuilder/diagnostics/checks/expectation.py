@@ -19,11 +19,6 @@ from envbuilder.lock.lock import Lock
 def expect(environment: Environment, lock: Lock, tables: CudaFacts) -> Expectation:
     """Return the expected properties of an image made from this lock.
 
-    Args:
-        environment: The environment.
-        lock: The lock.
-        tables: Drivers and GPUs.
-
     Raises:
         ValueError: Lock and row are not of the same environment, or only one of them has CUDA.
     """

@@ -64,7 +64,7 @@ def rates(facts: Facts) -> Iterator[Figure]:
         yield from _rate(f"{asked} float32", work.single)
         yield from _rate(f"{asked} float16", work.half)
     for gpu in facts.compute.value.gpus if isinstance(facts.compute, Seen) else ():
-        for product in gpu.speed.value.products if isinstance(gpu.speed, Seen) else ():
+        for product in gpu.speed.value if isinstance(gpu.speed, Seen) else ():
             if product.teraflops is not None and product.equal:
                 name = f"GPU {gpu.index} cuBLAS alone {product.size}x{product.size}"
                 yield Figure(name=name, value=product.teraflops, unit="TFLOP/s", group="Rate of matrix products")

@@ -20,8 +20,6 @@ class KnownFailure:
 
     Attributes:
         mark: Pattern in the error, its traceback or the output of the process.
-        reason: Reason of the failure.
-        remedy: The remedy.
     """
 
     mark: re.Pattern[str]

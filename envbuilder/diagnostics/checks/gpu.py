@@ -30,7 +30,7 @@ def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  
     driver = interface_of(facts)
     if isinstance(driver, NotProven):
         return driver
-    seen, there = sum(device.type == "GPU" for device in facts.devices.value), len(driver.gpus)
+    seen, there = facts.devices.value.count("GPU"), len(driver.gpus)
     if seen == 0:
         return failure(problem=f"TensorFlow sees no GPU{_why(facts)}", remedy=_remedy(driver, facts))
     if seen < there:

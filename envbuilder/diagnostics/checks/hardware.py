@@ -9,7 +9,7 @@ from envbuilder.catalog.expectation import CudaExpectation
 from envbuilder.diagnostics.checks.check import not_seen, was_tried
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Seen, Unseen
-from envbuilder.diagnostics.facts.hardware import Compute, ComputeGpu, KnownResult, MemoryRoundTrip, Speed
+from envbuilder.diagnostics.facts.hardware import Compute, ComputeGpu, KnownResult, MemoryRoundTrip, TimedProduct
 
 T = TypeVar("T")
 _TOO_OLD = "cudaGetDeviceCount: 35 "
@@ -76,7 +76,7 @@ def _gpus(cuda: CudaExpectation, facts: Facts) -> tuple[ComputeGpu, ...] | Faile
 
 
 def _why_none(cuda: CudaExpectation, compute: Compute) -> Failed | NotProven:
-    if not compute.cudart.loaded or compute.stub or compute.driver is None:
+    if not compute.has_runtime or compute.stub or compute.driver is None:
         return NotProven(reason=f"nothing was computed on a GPU: {compute.error or 'there is no driver'}")
     if compute.error.startswith(_TOO_OLD):
         runtime = compute.runtime or cuda.release
@@ -121,13 +121,13 @@ def _exact(seen: KnownResult) -> str:
     return f"differs from the known result by {seen.difference:.4g}" if seen.difference else ""
 
 
-def _timed(seen: Speed) -> str:
-    wrong = [f"{product.size}x{product.size}" for product in seen.products if not product.equal]
+def _timed(seen: tuple[TimedProduct, ...]) -> str:
+    wrong = [f"{product.size}x{product.size}" for product in seen if not product.equal]
     return f"wrong numbers in a product of {' and '.join(wrong)}" if wrong else ""
 
 
 def _speeds(gpu: ComputeGpu) -> str:
-    products = gpu.speed.value.products if isinstance(gpu.speed, Seen) else ()
+    products = gpu.speed.value if isinstance(gpu.speed, Seen) else ()
     largest = max(products, key=lambda product: product.size, default=None)
     if largest is None or largest.teraflops is None:
         return f"GPU {gpu.index}: exact"

@@ -159,9 +159,9 @@ def cudnn_starts(cuda: CudaExpectation, facts: Facts) -> Outcome:
 
 def no_cuda_stub(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature for all checks
     """Check that no stub of the driver is on the run-time path, where it would hide the real driver."""
-    if isinstance(facts.loader, Unseen):
-        return not_seen("the loader path", facts.loader)
-    stubs = [f"{found.path} ({found.source})" for found in facts.loader.value.libcuda if _is_stub(found)]
+    if isinstance(facts.libcuda, Unseen):
+        return not_seen("the loader path", facts.libcuda)
+    stubs = [f"{found.path} ({found.source})" for found in facts.libcuda.value if _is_stub(found)]
     driver = facts.driver
     if isinstance(driver, Seen) and isinstance(driver.value.interface, Seen) and _is_stub(driver.value.interface.value):
         stubs.append(f"{driver.value.interface.value.path} (loaded)")

@@ -20,7 +20,6 @@ class Search:
     """The loader's view of one image.
 
     Attributes:
-        content: The image.
         directories: Directories searched for every library, relative paths.
         names: Base names of all files and links.
     """

@@ -56,22 +56,13 @@ class Failed:
 
 
 def failure(*, problem: str, remedy: str) -> Failed:
-    """Return the outcome of a check that found a problem.
-
-    Args:
-        problem: The problem: expected and actual values.
-        remedy: The remedy.
-    """
+    """Return the outcome of a check that found a problem."""
     return Failed(finding=Finding(id="", severity=Severity.PROBLEM, message=problem, remedies=(Remedy(text=remedy),)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotProven:
-    """A check that could not be made.
-
-    Attributes:
-        reason: The reason.
-    """
+    """A check that could not be made."""
 
     reason: str
 
@@ -90,8 +81,6 @@ class CheckResult:
 
     Attributes:
         id: Stable kebab-case id of the check.
-        title: Subject of the check, in a few words.
-        outcome: The outcome.
         tier: Lowest tier that the check belongs to.
         tiers: All tiers that it belongs to, from the lowest; empty when only the lowest is known.
         group: Heading of the check in a report; empty for a check that stands alone.
@@ -118,7 +107,6 @@ class Figure:
         unit: Such as `s`, `us`, `bytes` or `TFLOP/s`; figures of one group and one unit are drawn to one scale.
         low: Lower end of the spread (best, 1st percentile, …); None without one.
         high: Upper end of the spread (worst, 99th percentile, …); None without one.
-        group: Heading of the figure.
     """
 
     name: str
@@ -136,13 +124,11 @@ class Report:
     Attributes:
         subject: Name of the validated object, such as an image reference.
         environment: Id of the row; empty when unknown.
-        tier: Extent of the validation.
         required: Requested tier; a check of that tier or below that is not proven counts as a failure.
         results: In the order of the check table.
         facts: `(name, value)` lines for the reader: TensorFlow, interpreter, driver, GPUs.
         deviations: Differences from the libraries that the wheel was compiled with, and missing updates of Debian.
         not_covered: Statements about the parts that this tier does not prove, one sentence each.
-        seconds: Duration.
         figures: Numbers worth plotting; those of a group stand together.
     """
 

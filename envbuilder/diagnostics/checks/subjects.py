@@ -50,7 +50,7 @@ _STEPS: MappingProxyType[str, Callable[[Facts], Timed]] = MappingProxyType(
         "cpu-avx": lambda facts: facts.machine,
         "distributions-present": lambda facts: facts.distributions,
         "cuda-libraries-load": lambda facts: facts.libraries,
-        "no-cuda-stub": lambda facts: facts.loader,
+        "no-cuda-stub": lambda facts: facts.libcuda,
         "tensorflow-imports": lambda facts: facts.imported,
         "tensorflow-built-with-cuda": lambda facts: facts.build,
         "tensorflow-cuda-libraries": lambda facts: facts.own_check,

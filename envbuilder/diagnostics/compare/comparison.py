@@ -29,26 +29,16 @@ class System:
 
     Attributes:
         name: Name given by the user.
-        kind: Its source.
-        driver: Driver release.
         driver_cuda: Newest CUDA that the driver supports.
-        gpus: Its GPUs; empty when there are none.
-        cuda: Release of the CUDA libraries.
-        cudnn: Release of cuDNN.
         packages: Version of each Python distribution by normalized name; empty if unknown.
         environment: Id of the row that it is, for a lock.
-        python: Version of the interpreter.
-        policy: Memory policy.
         variables: Relevant environment variables that are set; None if unknown.
         has_all_variables: Whether what is not among them is known not to be set.
         processes: Names of processes that hold GPU memory, by number.
         memory: Bytes of main memory.
         limit: Bytes that the control group allows; None without a limit, or if unknown.
         shm: Bytes of /dev/shm.
-        cpu: Model of the processor.
         features: Instruction sets of the processor, by name, such as `avx`.
-        kernel: Release of the kernel.
-        glibc: C library.
         host: The machine, as far as which environments run on it; None for a lock.
     """
 
@@ -100,8 +90,6 @@ class Effect:
     """The effect of a difference.
 
     Attributes:
-        applies_to: The system.
-        text: The effect, in a sentence.
         out_of_memory: Whether that explains an out-of-memory on that system which the other does not have.
     """
 
@@ -115,7 +103,6 @@ class Difference:
     """One property that differs.
 
     Attributes:
-        topic: The property, in a word or two.
         a: Value of the first system; empty if unknown.
         b: Value of the second system, likewise.
         effects: Effects on TensorFlow, on each system; may be empty.
@@ -134,14 +121,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Perspective:
-    """One system beside the other, with the catalog for the effects on TensorFlow.
-
-    Attributes:
-        applies_to: The system.
-        system: Its properties.
-        other: Those of the other.
-        catalog: The rows.
-    """
+    """One system beside the other, with the catalog for the effects on TensorFlow."""
 
     applies_to: AppliesTo
     system: System
@@ -158,7 +138,6 @@ class ComparedProperty(Generic[T]):
     """One thing to compare.
 
     Attributes:
-        name: In a word or two.
         read: Returns the value of a system; None if unknown.
         show: Returns the value in words.
         effects: Returns the effects of a difference; only called if both values are known and differ.
@@ -201,11 +180,8 @@ class Comparison:
     """All differences between two systems.
 
     Attributes:
-        a: The first system.
-        b: The second system.
         differences: Differences known on both, most important first.
         unknown: Properties known on one only.
-        same: Topics without difference.
     """
 
     a: System

@@ -32,12 +32,10 @@ class LibraryLoad:
     """The result of opening one library.
 
     Attributes:
-        loaded: Whether it could be opened.
         error: Message of the loader; empty on success.
         path: Real path; empty when it could not.
         via: Search path: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow) or `loader` (cache and system directories).
         version: Version that the library reports; None if it has no function for that.
-        cudart: CUDA runtime that a cuDNN was built with; None for another library.
         stand_in: Whether it is a stand-in of a proof and not NVIDIA's library.
     """
 
@@ -46,7 +44,6 @@ class LibraryLoad:
     path: str
     via: str
     version: Release | None
-    cudart: Release | None
     stand_in: bool = False
 
 
@@ -63,7 +60,6 @@ class CudnnStart:
     """The first call into cuDNN that creates something.
 
     Attributes:
-        soname: Soname of the cuDNN.
         status: Its result; 0 is success.
     """
 
@@ -76,7 +72,6 @@ class Gpu:
     """One GPU as reported by the driver.
 
     Attributes:
-        index: Its number.
         error: Reason for missing values; usually empty.
         name: Such as `NVIDIA A100-SXM4-40GB`.
         capability: Compute capability; None if unknown.
@@ -95,11 +90,7 @@ class DriverInterface:
     """Facts about `libcuda.so.1`.
 
     Attributes:
-        loadable: Whether it could be opened.
-        error: Message of the loader.
-        path: Real path.
         stub: Whether it is the linker's stub and no driver; also True for a stand-in.
-        stand_in: Whether it is a stand-in of a proof.
         cuda: Newest CUDA that it supports.
         init_code: Result of `cuInit`; 0 is success; None when not called.
         init_name: Its name, such as `CUDA_ERROR_NO_DEVICE`.
@@ -143,28 +134,13 @@ class LibcudaPath:
 
     Attributes:
         source: `cache` or `LD_LIBRARY_PATH`.
-        path: Its path.
         stub: Whether it is the linker's stub; also True for a stand-in.
-        stand_in: Whether it is a stand-in of a proof.
     """
 
     source: str
     path: str
     stub: bool
     stand_in: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loader:
-    """The loader's view of `libcuda`.
-
-    Attributes:
-        libcuda: Libraries on the run-time path, in search order.
-        stubs: Stubs that lie beside the path, as toolkits install them, sorted.
-    """
-
-    libcuda: tuple[LibcudaPath, ...]
-    stubs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +164,6 @@ class Imported:
 
     version: str
     git_version: str
-    numpy: str
     path: str
 
 
@@ -197,7 +172,6 @@ class BuildFacts:
     """The build properties that the wheel states.
 
     Attributes:
-        cuda: Whether with CUDA.
         info: Other properties, sorted by name; differs from release to release.
     """
 
@@ -206,37 +180,19 @@ class BuildFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TensorFlowDevice:
-    """One device as TensorFlow sees it.
-
-    Attributes:
-        name: Such as `/physical_device:GPU:0`.
-        type: `CPU`, `GPU`, `XLA_CPU`, …
-        description: Model and compute capability if TensorFlow reports them.
-    """
-
-    name: str
-    type: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
     """A tiny training on fixed data.
 
     Attributes:
         how: `session` or `keras`.
-        steps: Number of steps.
         first: Loss of the first step; None when it is not a finite number.
         last: Loss of the last step; likewise.
-        device: Device of the variables.
     """
 
     how: str
     steps: int
     first: float | None
     last: float | None
-    device: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +201,6 @@ class RoundTrip:
 
     Attributes:
         format: `checkpoint`, `h5` or `keras`.
-        equal: Whether the outputs are the same numbers.
         difference: Largest difference of the outputs; None when it is not a finite number.
     """
 
@@ -259,7 +214,6 @@ class Placed:
     """An operation that was requested on one device.
 
     Attributes:
-        placed: Actual device.
         on_device: Whether that is the device asked for.
         difference: Largest difference from numpy; None when it ran elsewhere or is not a finite number.
     """
@@ -290,33 +244,14 @@ class Facts:
 
     Attributes:
         origin: Origin of the facts, such as an image reference or a file.
-        seconds: Duration of the probe.
-        interpreter: The interpreter.
-        machine: The machine.
         distributions: `(normalized name, version)`, sorted by name.
         libraries: Sorted by soname.
-        driver: The driver.
-        loader: The loader's view of `libcuda`.
-        own_check: TensorFlow's own check of the CUDA libraries.
-        imported: The import of TensorFlow.
-        build: Build properties of TensorFlow.
-        devices: Devices of TensorFlow, in its order.
-        training: The tiny training.
+        libcuda: Libraries on the run-time path, in the order in which the loader searches.
+        devices: Types of TensorFlow's devices, in its order: `CPU`, `GPU`, `XLA_CPU`, …
         saving: One entry per format.
         gpu: One entry per GPU that TensorFlow sees; empty when it sees none.
-        tier: Results of the steps of the gpu tier.
         log: Lines about libraries and GPUs that TensorFlow wrote.
-        memory: The memory policy in force.
-        cudnn: Whether cuDNN starts.
-        nvml: Facts of the management library.
-        compute: Results of the GPUs in CUDA's own libraries.
-        host: The host around the driver.
-        software: Software in the environment of the interpreter.
         directories: Directories that jobs write to, sorted by role.
-        namespaces: User namespaces.
-        network: Routes and proxies.
-        clock: The clock.
-        scheduler: The batch system.
     """
 
     origin: str
@@ -326,11 +261,11 @@ class Facts:
     distributions: Fact[Annotated[tuple[tuple[str, str], ...], Entries(ordered=True)]] = NOT_ASKED
     libraries: Fact[Annotated[tuple[Library, ...], Entries(ordered=True)]] = NOT_ASKED
     driver: Fact[Driver] = NOT_ASKED
-    loader: Fact[Loader] = NOT_ASKED
+    libcuda: Annotated[Fact[Annotated[tuple[LibcudaPath, ...], Inside("libcuda")]], At("loader")] = NOT_ASKED
     own_check: Annotated[Fact[OwnCheck], At("tensorflow-own-check")] = NOT_ASKED
     imported: Annotated[Fact[Imported], At("tensorflow-import")] = NOT_ASKED
     build: Annotated[Fact[BuildFacts], At("tensorflow-build")] = NOT_ASKED
-    devices: Annotated[Fact[tuple[TensorFlowDevice, ...]], At("tensorflow-devices")] = NOT_ASKED
+    devices: Annotated[Fact[tuple[Annotated[str, Inside("type")], ...]], At("tensorflow-devices")] = NOT_ASKED
     training: Annotated[Fact[Training], At("tensorflow-training")] = NOT_ASKED
     saving: Annotated[Fact[tuple[RoundTrip, ...]], At("tensorflow-saving")] = NOT_ASKED
     gpu: Annotated[Fact[Annotated[tuple[GpuWork, ...], Inside("gpus")]], At("tensorflow-gpu")] = NOT_ASKED

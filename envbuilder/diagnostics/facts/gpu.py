@@ -18,7 +18,6 @@ class OnGpu(Generic[T]):
 
     Attributes:
         asked: Device asked for, such as `/GPU:0`.
-        work: The result.
     """
 
     asked: str
@@ -43,8 +42,6 @@ class Compared:
     """Numbers of a device against a reference; None when it ran elsewhere, or when they are not finite.
 
     Attributes:
-        where: Actual device.
-        absolute: Largest difference.
         relative: Largest difference as a share of the largest number of the reference.
         tf32: Whether TensorFlow allowed TF32; None where it has no switch (to 2.3).
         reference: Origin of the reference.
@@ -53,7 +50,6 @@ class Compared:
     """
 
     where: Annotated[Placement, At()]
-    absolute: float | None
     relative: float | None
     tf32: bool | None
     reference: str
@@ -115,7 +111,6 @@ class Rate:
 
     where: Annotated[Placement, At()]
     size: int
-    samples: int
     best: Annotated[float | None, At("best_tflops")]
     median: Annotated[float | None, At("median_tflops")]
 
@@ -177,13 +172,9 @@ class Memory:
     """The memory of one GPU in one process with growth, all in bytes.
 
     Attributes:
-        total: Memory of the GPU.
         free: Free before TensorFlow held any.
         held_at_start: Held after the first small block, as the driver counts it.
         held_grown: Held with one more block of `block`.
-        block: Size of that block.
-        used: In use by TensorFlow's own count with that block; None if unknown.
-        limit: Maximum of TensorFlow by its own count; None if unknown.
         large: One block of 90 % of what it could still take.
         impossible: Twice the whole memory.
         after: A block after that refusal.
@@ -191,13 +182,10 @@ class Memory:
         right_after: Whether a matrix product was right at the end.
     """
 
-    total: int
     free: int
     held_at_start: int
     held_grown: int
     block: int
-    used: Fact[int | None] = NOT_ASKED
-    limit: Fact[int | None] = NOT_ASKED
     large: AllocationAttempt
     impossible: AllocationAttempt
     after: AllocationAttempt
@@ -258,7 +246,6 @@ class MemoryFacts:
     Attributes:
         variable: ENVBUILDER_MEMORY as the process got it; empty when it is not set.
         hook: Whether the hook ran before TensorFlow was imported.
-        patched: Modules of TensorFlow that it changed, in the order of their import.
         force_growth: TF_FORCE_GPU_ALLOW_GROWTH; empty when it is not set.
         allocator: TF_GPU_ALLOCATOR; empty when it is not set.
         received: Settings that TensorFlow received; None without the hook.
@@ -266,7 +253,6 @@ class MemoryFacts:
 
     variable: str
     hook: bool
-    patched: tuple[str, ...]
     force_growth: str
     allocator: str
     received: ReceivedMemory | None

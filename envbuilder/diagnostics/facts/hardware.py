@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from envbuilder.core.field_rules import At, Entries, Parsed
+from envbuilder.core.field_rules import At, Entries, Inside, Parsed
 from envbuilder.core.observation import NOT_ASKED, Fact
 from envbuilder.core.versions import Release, release_of
 
@@ -45,9 +45,7 @@ class GpuBytes:
     """Memory of a GPU in bytes.
 
     Attributes:
-        total: All of it.
         used: By processes; with what the driver keeps where that is not told apart (before driver 510).
-        free: Available bytes.
     """
 
     total: int
@@ -63,14 +61,11 @@ class NvmlGpu:
         index: Its number for NVML, in the order of the bus; CUDA may count otherwise.
         name: Such as `NVIDIA A100-SXM4-40GB`.
         uuid: Such as `GPU-5c2e…`.
-        capability: Compute capability.
-        memory: Its memory.
         mig: Whether it is split into MIG devices.
         instances: Number of MIG devices that this process may use; None without MIG.
         ecc: Whether its memory corrects errors.
         persistence: Whether the driver stays loaded without a program.
         compute_mode: `default`, `exclusive-process`, `exclusive-thread` or `prohibited`.
-        bus: Address on the PCI bus.
         processes: By pid; empty in many containers even where there are some.
         errors: `(attribute, reason)`, sorted; `handle` where nothing at all could be asked.
         uncorrected: Errors of its memory since the driver was loaded that could not be corrected.
@@ -101,13 +96,9 @@ class Nvml:
     """Facts about `libnvidia-ml.so.1`.
 
     Attributes:
-        loadable: Whether it could be opened.
-        error: Message of the loader.
         stub: Whether it is the linker's stub.
         init_code: Result of `nvmlInit`; 0 is success; None when not called.
         init_name: It in words, such as `Driver/library version mismatch`.
-        driver: Release of the driver.
-        version: Release of NVML itself.
         visible: CUDA_VISIBLE_DEVICES of the process; None when not set. NVML does not obey it.
         gpus: By index; empty when `nvmlInit` failed.
         path: Real path of the library; empty when it could not be opened.
@@ -119,7 +110,6 @@ class Nvml:
     init_code: Annotated[int | None, At("init", "code")] = None
     init_name: Annotated[str, At("init", "name")] = ""
     driver: Release | None
-    version: Release | None
     visible: str | None
     gpus: tuple[NvmlGpu, ...]
     path: str = ""
@@ -132,30 +122,11 @@ class Nvml:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CudaLibraryFound:
-    """One of CUDA's libraries.
-
-    Attributes:
-        soname: As asked for.
-        loaded: Whether it could be opened.
-        path: Real path; empty when it could not.
-        error: Message of the loader; empty on success.
-    """
-
-    soname: str
-    loaded: bool
-    path: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRoundTrip:
     """Memory taken, written and read back.
 
     Attributes:
         free: Bytes that were free before any work.
-        total: All bytes.
-        equal: Whether the same bytes came back.
         bus: Address on the PCI bus, such as `0000:3B:00.0`; NVML writes it with more zeros in front.
     """
 
@@ -184,21 +155,12 @@ class TimedProduct:
         size: Rows.
         milliseconds: Best of a few, between two events on the GPU.
         teraflops: 2·size³ operations in that time, in 10¹² per second; None when no time passed.
-        equal: Whether every number of the result is right.
     """
 
     size: int
     milliseconds: Measured
     teraflops: float | None
     equal: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Speed:
-    """Timed products of one GPU, and the bytes that were free after them."""
-
-    products: tuple[TimedProduct, ...]
-    free: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +179,7 @@ class ComputeGpu:
     memory: Fact[MemoryRoundTrip] = NOT_ASKED
     matmul: Fact[KnownResult] = NOT_ASKED
     convolution: Fact[KnownResult] = NOT_ASKED
-    speed: Fact[Speed] = NOT_ASKED
+    speed: Fact[Annotated[tuple[TimedProduct, ...], Inside("products")]] = NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,23 +187,17 @@ class Compute:
     """Work on the GPUs without a framework.
 
     Attributes:
-        cudart: The runtime.
-        cublas: cuBLAS.
-        cudnn: cuDNN.
+        has_runtime: Whether the CUDA runtime could be opened.
         stub: Whether `libcuda.so.1` is the linker's stub; None when it cannot be opened.
         runtime: CUDA of the runtime; None if unknown, as up to CUDA 11 without a GPU.
         driver: Newest CUDA that the driver supports; None without a driver.
         error: Reason why the GPUs could not be counted; empty on success.
-        count: GPUs that the runtime sees; None when it could not count them.
         gpus: By index.
     """
 
-    cudart: Annotated[CudaLibraryFound, At("libraries", "cudart")]
-    cublas: Annotated[CudaLibraryFound, At("libraries", "cublas")]
-    cudnn: Annotated[CudaLibraryFound, At("libraries", "cudnn")]
+    has_runtime: Annotated[bool, At("libraries", "cudart", "loaded")]
     stub: bool | None
     runtime: Release | None
     driver: Release | None
     error: str
-    count: int | None
     gpus: tuple[ComputeGpu, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
-from envbuilder.core.field_rules import At, Entries, Parsed
+from envbuilder.core.field_rules import At, Entries, Inside, Parsed
 from envbuilder.core.json_input import printable
 from envbuilder.core.observation import NOT_ASKED, Fact
 from envbuilder.core.versions import Release
@@ -16,8 +16,6 @@ class Disk:
     """A file system, in bytes.
 
     Attributes:
-        path: A path in it.
-        total: All of it.
         free: Bytes available to this user.
     """
 
@@ -32,16 +30,13 @@ class DeviceNode:
 
     Attributes:
         path: Such as `/dev/nvidia0`.
-        present: Whether it is there.
-        opened: Whether this process could open it.
-        error: Name of the error otherwise: `EACCES` (mode), `EPERM` (device rules of a container), `ENXIO` and `ENODEV`
-            (nothing behind it), `ENOENT`.
+        error: Name of the error if this process could not open it: `EACCES` (mode), `EPERM` (device rules of a
+            container), `ENXIO` and `ENODEV` (nothing behind it), `ENOENT`.
         mode: Permissions in octal; None when it is not there.
     """
 
     path: str
     present: bool
-    opened: bool
     error: str
     mode: str | None
 
@@ -60,13 +55,10 @@ class BusGpu:
     """A GPU of NVIDIA on the PCI bus.
 
     Attributes:
-        bus: Its address.
-        id: Its number by the maker, such as `0x20b5`.
         driver: Kernel driver that has it, such as `nvidia`, `nouveau` or `vfio-pci`; empty for none.
     """
 
     bus: str
-    id: str = ""
     driver: str
 
 
@@ -82,35 +74,16 @@ class SmiGpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Smi:
-    """Facts from `nvidia-smi`, used if no other source is available.
-
-    Attributes:
-        path: The program.
-        status: Its exit status; None when it did not end in time.
-        said: First lines of its output if it shows no GPU.
-        gpus: In its order.
-    """
-
-    path: str
-    status: int | None
-    said: tuple[str, ...]
-    gpus: tuple[SmiGpu, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Wsl:
     """Signs of the Windows Subsystem for Linux.
 
     Attributes:
         number: 1 or 2; 0 when this is another Linux.
         device: Whether `/dev/dxg` is there, by which Windows lends its GPU.
-        libraries: Names in the directory of the driver that Windows lends, sorted.
     """
 
     number: int
     device: bool
-    libraries: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +91,6 @@ class NamedProcess:
     """A process that holds GPU memory.
 
     Attributes:
-        pid: Its number.
         name: Its name; None when this user, or this container, cannot see it.
     """
 
@@ -132,14 +104,12 @@ class HostFacts:
 
     Attributes:
         disks: Of `/` and of the directory for temporary files.
-        shm: Of /dev/shm; None without it.
         memory_available: Bytes that programs can still take; None when unknown.
         group_used: Bytes that the control group uses; None when unknown.
         modules: Kernel modules; None if unknown.
         bus: GPUs of NVIDIA on the PCI bus; None when the bus cannot be seen.
         nodes: Device nodes of the driver, sorted by path.
-        smi: Facts of `nvidia-smi`; None if it was not needed, or is not installed.
-        wsl: Signs of WSL.
+        smi: GPUs that `nvidia-smi` shows, in its order; None if it was not needed, or is not installed.
         container: Kind of container, such as `docker`; empty without a sign of one.
         virtual: Whether the processor reports that it is virtual; None if unknown.
         vendor: Vendor of the machine, such as `QEMU`; may be empty.
@@ -149,13 +119,12 @@ class HostFacts:
     """
 
     disks: tuple[Disk, ...]
-    shm: Disk | None
     memory_available: Annotated[int | None, At("memory", "available")]
     group_used: Annotated[int | None, At("memory", "group_used")]
     modules: GpuModules | None
     bus: tuple[BusGpu, ...] | None
     nodes: Fact[tuple[DeviceNode, ...]] = NOT_ASKED
-    smi: Smi | None
+    smi: Annotated[tuple[SmiGpu, ...], Inside("gpus")] | None
     wsl: Wsl
     container: str
     virtual: Annotated[bool | None, At("virtualization", "virtual")]
@@ -188,7 +157,6 @@ class Distribution:
 
     Attributes:
         name: Normalized name.
-        version: Version in its metadata.
         folder: Its directory on `sys.path`; empty if unknown.
         requires: Requirements without those of extras, in the order of the metadata; only for frameworks.
         modules: Those of `tensorflow` and `keras` whose files it installed.
@@ -207,7 +175,6 @@ class CudaFile:
 
     Attributes:
         name: File name, such as `libcudnn.so.8`.
-        path: Its path.
         real: The file that it is a link to.
         via: Search path of the loader: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow or of the interpreter), `loader`
             (cache and system directories); empty when it does not.
@@ -224,7 +191,6 @@ class TensorFlowFiles:
     """The TensorFlow that an import would take.
 
     Attributes:
-        folder: Its directory.
         info: Constants of its `build_info.py`, sorted by name; differs from release to release.
         keras: Version of the Keras inside of it; empty from 2.6 on, where Keras is a distribution.
         needed: CUDA libraries that it is linked against, sorted; the others are opened at run time.

@@ -49,7 +49,7 @@ def _driver(facts: Facts) -> Release | None:
 def _shown_by_smi(facts: Facts) -> tuple[SmiGpu, ...]:
     """Return the GPUs from nvidia-smi, which is run if no other source is available."""
     smi = facts.host.value.smi if isinstance(facts.host, Seen) else None
-    return smi.gpus if smi else ()
+    return smi or ()
 
 
 def _cuda(facts: Facts) -> Release | None:

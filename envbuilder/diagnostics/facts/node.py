@@ -18,26 +18,19 @@ class Interpreter:
     Attributes:
         version: Three numbers.
         implementation: `CPython`.
-        executable: Its path.
-        prefix: Root of its environment.
         glibc: The C library in use; None when it is not glibc.
-        platform: Operating system in one line.
         machine: Such as `x86_64`.
         uid: User that it ran as.
         ld_library_path: As the process got it.
-        encoding: Preferred encoding of text.
     """
 
     version: Release
     implementation: str
     executable: str
-    prefix: str
     glibc: Release | None
-    platform: str
     machine: str
     uid: int
     ld_library_path: str
-    encoding: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +39,11 @@ class Machine:
 
     Attributes:
         cpu: Model name; may be empty.
-        avx: Whether the processor has AVX; None if unknown.
-        avx2: Likewise.
-        fma: Likewise.
+        avx: None if unknown, as for the other instruction sets.
         memory: Bytes; None when unknown.
         memory_limit: Bytes that the control group allows; None without limit.
         shm: Bytes of /dev/shm; None without it.
-        kernel: Release of the kernel.
-        avx512f: Whether the processor has the first part of AVX-512; None if unknown.
+        avx512f: The first part of AVX-512.
     """
 
     cpu: Annotated[str, At("cpu", "model")]
@@ -72,11 +62,8 @@ class Directory:
     """A directory that jobs write to.
 
     Attributes:
-        path: Its path.
         type: Type of its file system, such as `nfs4`; empty if unknown.
         options: Options of its mount that matter here, such as `ro` or `nolock`, sorted.
-        total: Bytes of its file system; None if unknown.
-        free: Bytes available to this user; None if unknown.
         writable: Whether a file could be created in it; for `/`, whether it is not mounted read-only.
         error: Name of the error otherwise, such as `EROFS`.
         locks: Whether a file in it could be locked with `flock`; None if that was not tried.
@@ -87,8 +74,6 @@ class Directory:
     path: str
     type: str
     options: tuple[str, ...]
-    total: int | None
-    free: int | None
     writable: bool
     error: str
     locks: bool | None

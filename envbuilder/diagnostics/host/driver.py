@@ -202,7 +202,7 @@ def _paths(nodes: list[DeviceNode], between: str = " ") -> str:
 
 def stub_libcuda(view: MachineView) -> Iterator[Finding]:
     """Report the linker's stub in a place where programs search for the driver."""
-    on_path = [each.path for each in view.loader.libcuda if each.stub] if view.loader else []
+    on_path = [each.path for each in known(view.facts.libcuda) or () if each.stub]
     loaded = view.interface is not None and (view.interface.stub or view.interface.init_code == _STUB)
     if not on_path and not loaded:
         return

@@ -16,12 +16,10 @@ class EngineAnswers:
     Attributes:
         version: Such as `28.5.2`.
         api: Version of its API, such as `1.51`.
-        storage: Storage driver.
         buildkit: Whether envbuilder can build with BuildKit.
         gpus: Whether it has an NVIDIA runtime or CDI devices.
         root: Directory of its data; empty if it does not report it.
         root_free: Bytes free there; None when the directory cannot be seen from here.
-        rootless: Whether it runs without root.
         context: Name of the Docker context that names it; empty for none.
     """
 
@@ -42,7 +40,6 @@ class EngineSilent:
 
     Attributes:
         why: The error of the request.
-        remedy: The remedy.
         denied: Whether it is running and this user may not use it.
     """
 
@@ -77,13 +74,10 @@ class SourceSeen:
     """A source that was queried.
 
     Attributes:
-        kind: Kind of its files.
         host: `host[:port]` where the configuration of this machine names it; empty for a tool's own default.
         chosen: Origin of its address, such as `UV_DEFAULT_INDEX` or `uv's default`.
         silence: Reason for a missing answer; None if there was one.
         status: HTTP status; None without an answer, and for a directory.
-        seconds: Duration of the request.
-        proxied: Whether a proxy is used.
     """
 
     kind: SourceKind
@@ -100,8 +94,6 @@ class CaBundle:
     """A CA bundle in the configuration of this machine.
 
     Attributes:
-        variable: Variable that names it.
-        path: Value of the variable.
         readable: Whether it exists and may be read.
     """
 
@@ -115,7 +107,6 @@ class HostEnvironment:
     """Everything around the machine.
 
     Attributes:
-        engine: The container engine.
         sandbox: Program that runs commands in images without a daemon, such as `runc 1.1.5`; empty if none does.
         why_no_sandbox: Reason why none does; empty if one does, and if it was not determined in time.
         sources: Sources that were asked, by kind.

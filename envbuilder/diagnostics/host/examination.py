@@ -31,9 +31,7 @@ class InstalledLibrary:
 
     Attributes:
         name: File name that programs open, such as `libcudnn.so.8`.
-        path: Its path.
         via: Search path of the loader; empty if it does not find it.
-        origin: Its origin.
         version: None if unknown.
     """
 
@@ -80,7 +78,6 @@ class EnvironmentDifference:
     Attributes:
         what: Such as `Python` or `protobuf`.
         here: Installed value; empty if it is not installed.
-        there: Value in the environment; empty if it has none.
     """
 
     what: str
@@ -93,9 +90,7 @@ class Nearest:
     """The environment of the catalog that is most similar to the installed one.
 
     Attributes:
-        environment: Its id.
         is_same_release: Whether it has exactly this TensorFlow.
-        differences: The differences.
         command: Builds it, with the patch release that is installed where the environment has that.
     """
 
@@ -134,7 +129,6 @@ class Examination:
 
     Attributes:
         findings: Worst first; within a severity in the order of the table.
-        unseen: Missing facts.
         environments: Each environment on its best base, in the order of the catalog.
         versions: Installed versions for the interpreter of the probe; None if the facts have none.
     """

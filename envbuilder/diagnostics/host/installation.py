@@ -22,11 +22,7 @@ class Installation:
     """An installed TensorFlow with the catalog and its machine.
 
     Attributes:
-        installed: The installed software.
-        catalog: The rows.
-        host: The machine.
         environments: Environments with their compatibility with the machine and their availability.
-        nearest: The most similar environment.
     """
 
     installed: Installed

@@ -34,7 +34,6 @@ class Installed:
     """The environment of one interpreter.
 
     Attributes:
-        facts: Facts of the probe.
         names: Distributions of TensorFlow in the catalog; for facts without the owner of the module.
     """
 

@@ -164,7 +164,7 @@ def no_gpu_device(installation: Installation) -> Iterator[Finding]:
     devices = installation.installed.facts.devices
     if not isinstance(devices, Seen) or not installation.installed.is_cuda_build or not installation.has_gpus:
         return
-    if not any(device.type == "GPU" for device in devices.value):
+    if "GPU" not in devices.value:
         yield problem(
             "gpu-not-used",
             f"{installation.name} is built with CUDA and sees no GPU",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.facts.facts import DriverInterface, Facts, Loader, Seen, known
+from envbuilder.diagnostics.facts.facts import DriverInterface, Facts, Seen, known
 from envbuilder.diagnostics.facts.hardware import Nvml, NvmlGpu
 from envbuilder.diagnostics.facts.host import BusGpu, DeviceNode, HostFacts
 from envbuilder.diagnostics.facts.node import Interpreter, Machine
@@ -20,7 +20,6 @@ class MachineView:
     """One machine.
 
     Attributes:
-        facts: Facts of the probe.
         host_environment: What stands around; None if it was not examined.
     """
 
@@ -41,11 +40,6 @@ class MachineView:
     def interpreter(self) -> Interpreter | None:
         """The interpreter that ran the probe."""
         return known(self.facts.interpreter)
-
-    @cached_property
-    def loader(self) -> Loader | None:
-        """The loader's view of `libcuda`."""
-        return known(self.facts.loader)
 
     @cached_property
     def nvml(self) -> Nvml | None:
@@ -101,14 +95,14 @@ class MachineView:
     def is_library_there(self) -> bool:
         """True if a part of the driver that programs use is installed."""
         opened = any(each.loadable and not each.stub for each in (self.interface, self.nvml) if each)
-        return opened or bool(self.host and self.host.smi)
+        return opened or bool(self.host and self.host.smi is not None)
 
     @property
     def has_gpu(self) -> bool:
         """True if any source shows an NVIDIA GPU."""
         driven = self.interface.gpus if self.interface else ()
         lent = self.host.wsl.device if self.host else False
-        smi = self.host.smi.gpus if self.host and self.host.smi else ()
+        smi = self.host.smi if self.host else ()
         return bool(self.gpus or driven or self.bus or smi or lent)
 
     @property

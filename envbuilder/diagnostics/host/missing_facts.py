@@ -22,8 +22,6 @@ class MissingFact:
     """A fact that could not be obtained.
 
     Attributes:
-        what: The fact.
-        why: The reason.
         how: The way to obtain it; may be empty.
     """
 

@@ -17,13 +17,7 @@ SHOWN = ("keras", "tf-keras", "numpy", "protobuf", "h5py")
 
 
 def row_of(catalog: Catalog, release: Version, *, cuda: bool) -> Environment | None:
-    """Return the row of a minor release.
-
-    Args:
-        catalog: The rows.
-        release: An installed TensorFlow.
-        cuda: True for a build with CUDA.
-    """
+    """Return the row of a minor release, with CUDA or for the CPU; None if there is none."""
     fitting = [row for row in catalog.environments if (row.cuda is not None) is cuda]
     return next((row for row in fitting if _minor(row.framework.version) == _minor(release)), None)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from envbuilder.catalog.driver_requirements import is_too_old
-from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.machine import Host
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.logs.evidence import ExtractedFacts
@@ -21,13 +20,11 @@ class LogContext:
 
     Attributes:
         host: The machine; None when no facts were given.
-        row: The environment of a lock; None when none was given.
         tensorflow: Release of TensorFlow in the facts or the lock.
         python: Release of the interpreter in them.
     """
 
     host: Host | None = None
-    row: Environment | None = None
     tensorflow: Release | None = None
     python: Release | None = None
 

@@ -29,7 +29,6 @@ class Cause:
 
     Attributes:
         finding: The class of failure, the problem, the most relevant lines, and the remedies; a note if nothing failed.
-        title: The class in one line.
         confidence: From 0 to 1.
         lines: Numbers of the lines that support it, ascending, at most 20.
         signatures: Ids of the signatures that found them.
@@ -63,10 +62,7 @@ class Noise:
     """A kind of harmless lines.
 
     Attributes:
-        id: Its signature.
-        count: Number of lines.
         first: Number of the first one.
-        why: Reason why it is harmless.
     """
 
     id: str
@@ -80,10 +76,8 @@ class Diagnosis:
     """The diagnosis of a log.
 
     Attributes:
-        lines: Number of its lines.
         causes: Most likely first; empty when nothing was found.
         noise: By first line.
-        seen: Versions, GPUs and memory.
     """
 
     lines: int

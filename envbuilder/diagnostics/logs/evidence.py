@@ -17,7 +17,6 @@ class Sample:
 
     Attributes:
         line: Its number, from 1.
-        text: The line, clean.
         captured: Named groups of the pattern that took part.
     """
 
@@ -31,9 +30,6 @@ class Hit:
     """All matches of one signature.
 
     Attributes:
-        signature: The signature.
-        count: Number of lines.
-        last: Number of the last one.
         samples: The first ones and the last ones, by line; at least one.
     """
 
@@ -57,7 +53,6 @@ class Evidence:
     """The evidence of a whole log.
 
     Attributes:
-        lines: Number of its lines.
         hits: By id of the signature, in order of the first line.
     """
 
@@ -72,10 +67,6 @@ class Evidence:
         """Return the last line that one of these signatures matched; 0 if none did."""
         return max((self.hits[name].last for name in names if name in self.hits), default=0)
 
-    def first(self, *names: str) -> int:
-        """Return the first line that one of these signatures matched; 0 if none did."""
-        return min((self.hits[name].first for name in names if name in self.hits), default=0)
-
     def captures(self, *groups: str) -> tuple[str, ...]:
         """Return the captures of groups of these names, in the order of the hits."""
         return tuple(text for hit in self.hits.values() for group in groups for text in hit.captures(group))
@@ -85,13 +76,9 @@ class Evidence:
         found = (release_of(text.rstrip(".")) for text in self.captures(*groups))
         return tuple(release for release in found if release is not None)
 
-    def outcome_kind(self) -> tuple[Hit, ...]:
-        """Return the hits whose `only_with` and `not_with` hold."""
-        return tuple(hit for hit in self.hits.values() if self._stands(hit.signature))
-
     def of(self, role: Role) -> tuple[Hit, ...]:
-        """Return the standing hits of one role."""
-        return tuple(hit for hit in self.outcome_kind() if hit.signature.role is role)
+        """Return the hits of one role whose `only_with` and `not_with` hold."""
+        return tuple(hit for hit in self.hits.values() if hit.signature.role is role and self._stands(hit.signature))
 
     def _stands(self, signature: Signature) -> bool:
         wanted = not signature.only_with or self.has(*signature.only_with)
@@ -108,7 +95,6 @@ class ExtractedFacts:
     """Statements of a log; missing ones are None or empty.
 
     Attributes:
-        tensorflow: Release of TensorFlow.
         since: Oldest TensorFlow that writes the messages that were found.
         until: Newest TensorFlow that writes them.
         python: Release of the interpreter.

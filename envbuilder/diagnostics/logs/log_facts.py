@@ -25,9 +25,6 @@ class LogFacts:
     """A log with the catalog.
 
     Attributes:
-        evidence: Matches of the signatures.
-        extracted: Versions, GPUs and memory.
-        failures: The signatures.
         catalog: The rows and driver tables.
         row: The row of the TensorFlow in question; None if the log does not name it.
         api: Returns the public names of TensorFlow; reading them takes time, so it is called only if necessary.

@@ -52,15 +52,7 @@ def _with_gpu(offer: Offering) -> Offering:
 def _other_runtime(
     facts: LogFacts, plain: Explanation, cuda: Release, floor: Release, other: Environment | None
 ) -> Explanation:
-    """Explain a driver that is new enough for the CUDA of TensorFlow: another runtime was loaded.
-
-    Args:
-        facts: The log.
-        plain: The remedy of the class.
-        cuda: CUDA release of the TensorFlow in question.
-        floor: The driver that it needs.
-        other: The nearest environment that runs on the machine; None if there is none.
-    """
+    """Explain a driver that is new enough for the CUDA of TensorFlow: another runtime was loaded."""
     fix = (
         f"CUDA {cuda} needs driver {floor} or newer, which {facts.extracted.driver} is: a libcudart of a newer CUDA is"
         " loaded instead. Take it off the loader path"

@@ -52,7 +52,6 @@ class Ranked:
     """A ranked class of failure.
 
     Attributes:
-        failure: The class.
         confidence: From 0 to 1.
         explains: Classes with evidence of their own that is a consequence of this one.
     """

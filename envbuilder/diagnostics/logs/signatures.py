@@ -61,7 +61,6 @@ class Fix:
     Attributes:
         since: First minor release for which it holds; None for no lower bound.
         until: Last minor release for which it holds; None for no upper bound.
-        text: Text of the remedy.
         commands: To type.
     """
 
@@ -84,11 +83,7 @@ class FailureClass:
 
     Attributes:
         id: Stable name, such as `driver-too-old`.
-        title: Description in one line.
-        harmless: Whether nothing failed.
-        cause: Sentence about the cause.
         fix: Sentence about the remedy, used if the catalog gives no more specific one.
-        commands: Commands of the remedy.
         fixes: Remedies by release; the first that holds for the release of the log replaces `fix` and `commands`.
         tell: Command whose output distinguishes this class from similar ones.
         explains: Classes whose evidence is a consequence of this one, such as a failed convolution of a missing cuDNN.
@@ -110,9 +105,7 @@ class Signature:
     """A one-line pattern of a failure in a log.
 
     Attributes:
-        id: Stable name.
         failure: Class that it supports; empty for context.
-        role: Its role.
         anchors: Literals of which a line must have one before the pattern is tried; digits, blanks, quotes and
             `. = > - + % #` in them are ignored. Empty where `at_end` is set.
         pattern: Regular expression; named groups are what it captures.
@@ -128,7 +121,6 @@ class Signature:
         until: Last TensorFlow that writes it; None when unknown.
         examples: Lines that it must match.
         near_misses: Lines that it must not match.
-        sources: Sources of the pattern.
     """
 
     id: Id

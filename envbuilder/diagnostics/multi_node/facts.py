@@ -24,9 +24,7 @@ class ReachError:
     """The last failed attempt to reach another worker.
 
     Attributes:
-        step: The step that failed.
         type: Name of the error, such as `ECONNREFUSED`, `EAI_NONAME` or `WrongWorker`.
-        message: Its text.
     """
 
     step: Step
@@ -40,8 +38,6 @@ class Hello:
 
     index: int | None
     tensorflow: str | None
-    python: str | None
-    host: str | None
     workers: tuple[str, ...] | None
 
 
@@ -50,10 +46,8 @@ class PeerFacts:
     """Another worker, as one worker saw it. Times are seconds since its start; None if it did not happen.
 
     Attributes:
-        index: Number of the other worker.
         address: `HOST:PORT`.
         addresses: IP addresses of the host.
-        tries: Number of attempts.
         error: The last failed attempt; None after a successful one.
         hello: The last answer; None without one.
         connected: Time of the connection to it.
@@ -65,7 +59,6 @@ class PeerFacts:
     index: int
     address: str
     addresses: tuple[str, ...]
-    tries: int
     error: ReachError | None
     hello: Hello | None
     connected: float | None
@@ -79,10 +72,8 @@ class Identity:
     """Properties that identify a worker.
 
     Attributes:
-        host: Host name.
         network: Id of its network namespace, unique between machines.
         tensorflow: Version of the installed TensorFlow; empty if unknown.
-        python: Version of the interpreter.
         proxies: Names of the variables with a proxy that are set, sorted.
         exempt: Hosts that need no proxy, as the variables have them.
     """
@@ -124,7 +115,6 @@ class Sum:
     Attributes:
         bytes: Size of the array.
         wrong: Number of wrong elements in all repetitions.
-        seconds: Duration of each repetition.
     """
 
     bytes: int
@@ -166,22 +156,13 @@ class WorkerFacts:
         origin: Name of the file.
         index: Number of the worker, from 0.
         workers: `HOST:PORT` of all.
-        source: Origin of that list: `TF_CONFIG`, `Slurm` or `command line`.
-        seconds: Duration.
-        identity: Properties that tell it apart.
-        peers: The other workers.
-        port: Its own port.
-        strategy: The cluster in TensorFlow.
-        all_reduce: The all-reduces.
         one_worker: The training without the others.
         training: The same training together.
-        log: Last lines that TensorFlow wrote.
     """
 
     origin: str
     index: int
     workers: tuple[str, ...]
-    source: str
     seconds: Measured
     identity: Identity
     peers: tuple[PeerFacts, ...]
@@ -190,7 +171,6 @@ class WorkerFacts:
     all_reduce: Annotated[Fact[AllReduces], At("facts", "all-reduce")]
     one_worker: Annotated[Fact[Trained], At("facts", "one-worker")]
     training: Annotated[Fact[Trained], At("facts", "training")]
-    log: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -40,111 +40,67 @@ class MultiNodeCheck:
 
     Attributes:
         id: Stable kebab-case id.
-        title: Its subject, in a few words.
-        group: Heading in a report.
         examine: Judges the facts; pure.
-        after: Checks of which a failure may be a consequence.
     """
 
     id: str
     title: str
     group: str
     examine: Examine
-    after: frozenset[str] = frozenset()
 
 
-_BEFORE_REACHING = frozenset({"same-cluster"})
-_BEFORE_TENSORFLOW = frozenset(
-    {
-        "workers-reported",
-        "same-cluster",
-        "versions-equal",
-        "names-resolve",
-        "ports-free",
-        "workers-connect",
-        "addresses-belong",
-        "cluster-forms",
-        "all-reduce-exact",
-    }
-)
+def _group(heading: str, *checks: tuple[str, str, Examine]) -> Iterator[MultiNodeCheck]:
+    for name, title, examine in checks:
+        yield MultiNodeCheck(id=name, title=title, group=heading, examine=examine)
+
 
 CHECKS = (
-    MultiNodeCheck(
-        id="workers-reported",
-        title="every worker reported",
-        group="Workers",
-        examine=network_checks.workers_reported,
+    *_group(
+        "Workers",
+        ("workers-reported", "every worker reported", network_checks.workers_reported),
+        ("same-cluster", "all have the same list of workers", network_checks.same_cluster),
+        ("versions-equal", "all have the same TensorFlow", network_checks.versions_equal),
     ),
-    MultiNodeCheck(
-        id="same-cluster",
-        title="all have the same list of workers",
-        group="Workers",
-        examine=network_checks.same_cluster,
+    *_group(
+        "Network",
+        ("names-resolve", "every name resolves", network_checks.names_resolve),
+        ("ports-free", "every port is free", network_checks.ports_free),
+        ("workers-connect", "every worker reaches every other", network_checks.workers_connect),
+        ("addresses-belong", "each address leads to its worker", network_checks.addresses_belong),
+        ("separate-networks", "the workers have networks of their own", network_checks.separate_networks),
     ),
-    MultiNodeCheck(
-        id="versions-equal",
-        title="all have the same TensorFlow",
-        group="Workers",
-        examine=network_checks.versions_equal,
-    ),
-    MultiNodeCheck(
-        id="names-resolve",
-        title="every name resolves",
-        group="Network",
-        examine=network_checks.names_resolve,
-        after=_BEFORE_REACHING,
-    ),
-    MultiNodeCheck(id="ports-free", title="every port is free", group="Network", examine=network_checks.ports_free),
-    MultiNodeCheck(
-        id="workers-connect",
-        title="every worker reaches every other",
-        group="Network",
-        examine=network_checks.workers_connect,
-        after=_BEFORE_REACHING,
-    ),
-    MultiNodeCheck(
-        id="addresses-belong",
-        title="each address leads to its worker",
-        group="Network",
-        examine=network_checks.addresses_belong,
-        after=_BEFORE_REACHING,
-    ),
-    MultiNodeCheck(
-        id="separate-networks",
-        title="the workers have networks of their own",
-        group="Network",
-        examine=network_checks.separate_networks,
-    ),
-    MultiNodeCheck(
-        id="cluster-forms",
-        title="TensorFlow forms the cluster",
-        group="TensorFlow",
-        examine=result_checks.cluster_forms,
-        after=_BEFORE_TENSORFLOW,
-    ),
-    MultiNodeCheck(
-        id="all-reduce-exact",
-        title="sums over all workers are exact",
-        group="TensorFlow",
-        examine=result_checks.all_reduce_exact,
-        after=_BEFORE_TENSORFLOW,
-    ),
-    MultiNodeCheck(
-        id="training-equals-one-worker",
-        title="training gives the weights of one worker",
-        group="TensorFlow",
-        examine=result_checks.training_equals_one_worker,
-        after=_BEFORE_TENSORFLOW,
-    ),
-    MultiNodeCheck(
-        id="weights-equal",
-        title="all workers have the same weights",
-        group="TensorFlow",
-        examine=result_checks.weights_equal,
-        after=_BEFORE_TENSORFLOW,
+    *_group(
+        "TensorFlow",
+        ("cluster-forms", "TensorFlow forms the cluster", result_checks.cluster_forms),
+        ("all-reduce-exact", "sums over all workers are exact", result_checks.all_reduce_exact),
+        (
+            "training-equals-one-worker",
+            "training gives the weights of one worker",
+            result_checks.training_equals_one_worker,
+        ),
+        ("weights-equal", "all workers have the same weights", result_checks.weights_equal),
     ),
 )
 """In the order of a report, which is that of causes."""
+
+_CAUSES = {
+    **dict.fromkeys(("names-resolve", "workers-connect", "addresses-belong"), ("same-cluster",)),
+    **dict.fromkeys(
+        ("cluster-forms", "all-reduce-exact", "training-equals-one-worker", "weights-equal"),
+        (
+            "workers-reported",
+            "same-cluster",
+            "versions-equal",
+            "names-resolve",
+            "ports-free",
+            "workers-connect",
+            "addresses-belong",
+            "cluster-forms",
+            "all-reduce-exact",
+        ),
+    ),
+}
+"""Checks of which the failure of a check may be a consequence."""
 
 
 def judge(gathered: Gathered, *, subject: str, environment: str, require: bool, seconds: float) -> Report:
@@ -176,7 +132,7 @@ def _results(gathered: Gathered) -> Iterator[CheckResult]:
     for check in CHECKS:
         outcome = check.examine(gathered)
         if isinstance(outcome, Failed):
-            cause = next((name for name in failed if name in check.after), "")
+            cause = next((name for name in failed if name in _CAUSES.get(check.id, ())), "")
             outcome = NotProven(reason=f"{cause} failed before") if cause else outcome
             failed.append(check.id)
         yield CheckResult(

@@ -26,9 +26,6 @@ class VirtualHost:
 
     Attributes:
         name: Its name, as the workers know it.
-        address: Its IP address.
-        port: Port of its worker.
-        runner: Runs containers on it.
     """
 
     name: str
@@ -55,7 +52,6 @@ class WorkerOutput:
     """The output of a worker that wrote facts.
 
     Attributes:
-        facts: The facts.
         document: The same, as the worker wrote them.
     """
 

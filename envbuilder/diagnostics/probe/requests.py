@@ -17,7 +17,6 @@ class ProbeRequest:
     """A request to the probe.
 
     Attributes:
-        sonames: Libraries to open.
         optional_sonames: Libraries that only a feature needs.
         train: Whether to train, save and load.
         gpu: Whether to compute on GPUs, in TensorFlow and through CUDA's own libraries.

@@ -21,7 +21,6 @@ class Component:
     Attributes:
         ecosystem: Such as `PyPI`, `Debian:12` or `Ubuntu:20.04:LTS`.
         name: Name in that ecosystem.
-        version: Version in the image.
         packages: OS packages that are built from it, sorted; empty for a Python distribution.
         group: Layer of a Python distribution; None for an OS package.
     """

@@ -96,9 +96,6 @@ class Affected:
 
     Attributes:
         package: The package; None for one that is named by its repository only.
-        ranges: Ranges of versions.
-        versions: Single versions.
-        severity: Severity for this package.
         ecosystem_specific: Rating in the fields of the ecosystem.
         database_specific: Rating in the fields of the database.
     """
@@ -121,8 +118,6 @@ class OsvDocument:
         aliases: Ids of the same vulnerability in other databases.
         upstream: Ids of vulnerabilities that a document of a distribution is about.
         summary: One line.
-        affected: Affected packages.
-        severity: Severity for all packages.
         database_specific: Rating in the fields of the database.
     """
 
@@ -160,9 +155,6 @@ class AffectedVersion:
 
 def read_document(value: object) -> OsvDocument:
     """Return an OSV document.
-
-    Args:
-        value: Output of a JSON parser.
 
     Raises:
         Mismatched: It does not follow the schema.

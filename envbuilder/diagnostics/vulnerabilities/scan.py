@@ -29,7 +29,6 @@ class Vulnerability:
     Attributes:
         id: Its best-known id.
         aliases: Its other ids, sorted.
-        component: The component.
         summary: One line; may be empty.
         rating: Severity; the worst if documents differ.
         fixed: The next version that all documents call fixed; empty if none names one.
@@ -66,7 +65,6 @@ class Unread:
 
     Attributes:
         document: Database and name.
-        problem: The reason.
     """
 
     document: str

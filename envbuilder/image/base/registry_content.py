@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from envbuilder.core.errors import UsageError
 from envbuilder.core.json_fields import parsed, record
@@ -14,7 +13,7 @@ from envbuilder.image.container_engine import Listener
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.pull import RemoteImage, fetch_blobs, find
+from envbuilder.oci.registry.pull import RemoteImage, fetch_blobs
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import EPOCH, Member, of_folder
 
@@ -29,7 +28,8 @@ class RegistryContent:
     """A base whose layers stay as they are.
 
     Attributes:
-        reference: The image.
+        reference: Its reference.
+        image: The image as named by the registry.
         connect: Opens a client for registries.
         store: Receives the layers.
         runner: Unpacks the image.
@@ -37,16 +37,11 @@ class RegistryContent:
     """
 
     reference: ImageRef
+    image: RemoteImage
     connect: Callable[[], RegistryClient]
     store: Store
     runner: ImageRunner
     listener: Listener
-
-    @cached_property
-    def image(self) -> RemoteImage:
-        """The image as named by the registry."""
-        with self.connect() as client:
-            return find(client, self.reference)
 
     @property
     def layers(self) -> tuple[ImageLayerPin, ...]:
@@ -66,16 +61,12 @@ class RegistryContent:
     @property
     def config(self) -> Mapping[str, object]:
         """Its configuration."""
-        return self._document
+        return record(parsed(self.image.config.content))
 
     def provide(self) -> None:
         """Fetch all its layers."""
         with self.connect() as client:
             fetch_blobs(client, self.reference, self.image.layers, self.store, listener=self.listener)
-
-    def tar(self) -> Path:
-        """Raise an error: a registry image needs no packing."""
-        raise UsageError("operation not supported for registry images")
 
     def added(self) -> Iterable[Member]:
         """Refuse OS packages on it.
@@ -98,7 +89,3 @@ class RegistryContent:
         whole = AssembledImage(layers=self.layers, config=self.image.config, manifest=self.image.manifest)
         tree = self.runner.tree(whole)
         return tuple(sorted(of_folder(tree, epoch=EPOCH, as_found=True), key=lambda member: member.path))
-
-    @cached_property
-    def _document(self) -> Mapping[str, object]:
-        return record(parsed(self.image.config.content))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from envbuilder.image.base.tree_store import DebTree
-from envbuilder.oci.images import ImageLayerPin
 from envbuilder.oci.tar.members import Member, of_tar
 
 
@@ -24,22 +23,8 @@ class TreeContent:
     find_tree: Callable[[], DebTree]
     unpack_added: Callable[[tuple[Member, ...]], Iterable[Member]] = lambda _members: ()
 
-    @property
-    def layers(self) -> tuple[ImageLayerPin, ...]:
-        """Empty: a tree has to be packed."""
-        return ()
-
-    @property
-    def config(self) -> Mapping[str, object]:
-        """Empty: a tree has no configuration."""
-        return {}
-
-    def provide(self) -> None:
-        """Fetch and unpack the packages of the tree, unless it is there."""
-        _ = self._tree
-
-    def tar(self) -> Path:
-        """Return the tree as a tar."""
+    def provide(self) -> Path:
+        """Fetch and unpack the packages of the tree, unless it is there; return it as a tar."""
         return self._tree.path
 
     def added(self) -> Iterable[Member]:

@@ -14,32 +14,20 @@ from envbuilder.image.builder import BuildOptions, BuildRun, BuiltImage, BuiltLa
 from envbuilder.image.builds import Builder, BuildRequest, BuildResult
 from envbuilder.image.container_engine import EngineBuilds, EngineRegistry, EngineState, Listener
 from envbuilder.image.dockerfile.step_names import step_title
-from envbuilder.image.render import CopiedFile, HostFile, rendered, write
+from envbuilder.image.render import ContextFiles, rendered, write
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 
 
 class DockerfileInputs(Protocol):
-    """Provider of the files that the Dockerfile of a lock needs beside the lock."""
+    """Provider of what the Dockerfile of a lock needs beside the lock."""
 
-    def provide_tools(self, lock: Lock, sources: Sources) -> None:
-        """Make sure that `find_file` finds the tools of a lock."""
+    def context_files(self, lock: Lock, sources: Sources) -> ContextFiles:
+        """Fetch the tools and the vendor libraries of a lock; return them with the settings of this host."""
         ...
 
     def provide_base_of(self, lock: Lock, sources: Sources) -> str:
         """Make sure that the engine has the base of a lock; return its name there."""
-        ...
-
-    def host_files(self, lock: Lock, sources: Sources) -> tuple[HostFile, ...]:
-        """Return the settings of this host for single steps of a build."""
-        ...
-
-    def libraries(self, lock: Lock, sources: Sources) -> tuple[CopiedFile, ...]:
-        """Return the files of the vendor archives of a lock, for its build context."""
-        ...
-
-    def find_file(self, sha256: str) -> Path | None:
-        """Return the file with this hash; None if it is not on this machine."""
         ...
 
 
@@ -74,7 +62,6 @@ class DockerBuilder:
         return tuple(self._image(request, options, listener) for request in requests)
 
     def _image(self, request: ImageRequest, options: BuildOptions, listener: Listener) -> BuiltImage:
-        self.ingredients.provide_tools(request.lock, request.sources)
         result = self._build(request, options, listener)
         to_push = request.names if options.push else ()
         pushes = tuple(self.engine.push(ImageRef.parse(name), listener) for name in to_push)
@@ -96,15 +83,14 @@ class DockerBuilder:
                 "the classic builder cannot add OS packages without leaving settings of this host in the image",
                 hint="use --builder buildkit",
             )
-        host = self.ingredients.host_files(lock, sources)
+        inputs = self.ingredients.context_files(lock, sources)
         bases = [("BASE", self.ingredients.provide_base_of(lock, sources))]
         if lock.has_build_base:
             bases.append(("BUILD_BASE", self.ingredients.provide_base_of(lock.build_stage, sources)))
         self.work.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.work, prefix=f"build-{lock.environment}-") as name:
             directory = Path(name) / "context"
-            libraries = self.ingredients.libraries(lock, sources)
-            write(rendered(lock, self.templates), directory, self.ingredients.find_file, host, libraries)
+            write(rendered(lock, self.templates), directory, inputs)
             asked = BuildRequest(
                 folder=directory,
                 tags=request.names,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envbuilder.core.json_fields import number, text, texts
+from envbuilder.core.json_fields import text
 from envbuilder.core.references import ImageRef
-from envbuilder.image.running.kept_images import EngineImage
+from envbuilder.image.running.kept_images import EngineImage, engine_image
 
 if TYPE_CHECKING:
     from envbuilder.image.docker.api import DockerApi
@@ -29,17 +29,7 @@ class DockerKeeping:
     def described(self, image: str) -> EngineImage | None:
         """See `KeepingEngine.described`."""
         found = self.api.inspect_image(image)
-        if found is None:
-            return None
-        pairs = (entry.partition("=") for entry in texts(found, "Config", "Env"))
-        return EngineImage(
-            id=text(found, "Id"),
-            env={name: value for name, _, value in pairs},
-            user=text(found, "Config", "User"),
-            folder=text(found, "Config", "WorkingDir"),
-            size=number(found, "Size"),
-            layers=len(texts(found, "RootFS", "Layers")),
-        )
+        return None if found is None else engine_image(found)
 
     def is_running(self, container: str) -> bool | None:
         """See `KeepingEngine.is_running`."""
@@ -55,6 +45,6 @@ class DockerKeeping:
         self.api.remove(container)
 
     def forget(self, container: str, image: str) -> None:
-        """See `KeepingEngine.forget`."""
+        """Remove a container and an image, as far as they exist."""
         self.api.remove(container)
         self.api.delete_image(image)

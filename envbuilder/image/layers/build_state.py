@@ -42,6 +42,7 @@ class Draft:
         unrecorded: Ids of the layers that only the lock knows, so that their libraries are unknown.
         cached: Ids of the layers that only the cache knows.
         in_base: Layers that the base already contains.
+        base_config: Configuration of a registry image as base; empty for a tree.
         elsewhere: Digests of known layers that are neither needed in the store nor made.
     """
 
@@ -52,6 +53,7 @@ class Draft:
     unrecorded: frozenset[str]
     cached: frozenset[str]
     in_base: tuple[ImageLayerPin, ...]
+    base_config: Mapping[str, object]
     elsewhere: frozenset[str]
 
     @property
@@ -151,8 +153,8 @@ def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work:
         elsewhere: Returns the digests of the layers that need not be in the store.
     """
     known: dict[str, LayerRecord] = {}
-    content = context.bases.open(lock, lambda: fetch_tree(lock, known.get(LayerKind.BASE), layer_format, context))
-    in_base = content.layers
+    base = context.bases.open(lock, lambda: fetch_tree(lock, known.get(LayerKind.BASE), layer_format, context))
+    in_base = base.layers
     planned = plan(lock, digest(lock), below=max(len(in_base), 1))
     probe, hook = lock.tool(ToolName.PROBE), lock.tool(HOOK)
     held = (digest(lock), probe.sha256 if probe else "", *([hook.sha256] if hook else []))
@@ -171,14 +173,15 @@ def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work:
         unrecorded=frozenset(unrecorded),
         cached=frozenset(cached),
         in_base=in_base,
+        base_config=base.config,
         elsewhere=elsewhere([blob for blob in dict.fromkeys(blobs) if not context.store.has(blob.digest, blob.size)]),
         ingredients=Ingredients(
             lock=lock,
             lock_text=dump_pins(lock),
             probe=lambda: context.files.tool(lock, ToolName.PROBE),
             hook=lambda: context.files.tool(lock, HOOK),
-            base=content,
-            build_base=lambda: context.bases.open(lock.build_stage, lambda: None),
+            base=base.content,
+            build_base=lambda: context.bases.open(lock.build_stage, lambda: None).content,
             store=context.store,
             archive=lambda: context.files.archive(lock),
             archives=context.archives,

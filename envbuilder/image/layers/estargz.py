@@ -22,13 +22,13 @@ from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_paths import parents
-from envbuilder.image.layers.compression import Buffer, Digesting, GzipCompressor, Watch, read, unseen
-from envbuilder.image.layers.deflate import MEMBER_HEAD, fixed_block, member_tail, packed, stored_block
+from envbuilder.image.layers.compression import Digesting, GzipCompressor, GzipMembersSink, Watch, read
+from envbuilder.image.layers.deflate import MEMBER_HEAD, member_tail, packed, stored_block
 from envbuilder.image.layers.deflate_blocks import cut
 from envbuilder.image.layers.entries import Entry, Spliced
-from envbuilder.image.layers.inflate import Reader, damaged
+from envbuilder.image.layers.inflate import damaged
 from envbuilder.image.layers.zlib_library import Deflate
-from envbuilder.oci.tar.headers import headers, padding
+from envbuilder.oci.tar.headers import END, headers, padding
 from envbuilder.oci.tar.members import EPOCH, Kind, Member, file_of
 
 CONTENTS = "stargz.index.json"
@@ -173,82 +173,69 @@ def footer(offset: int) -> bytes:
     return bytes(head) + struct.pack("<H", len(extra)) + extra + stored_block(b"", final=True) + member_tail(0, 0)
 
 
-class EstargzSink:
+class EstargzSink(GzipMembersSink):
     """Gzip with at least one member for each file, and a table of contents.
 
     Args:
-        write: Receives the bytes of the blob.
-        tar: Digests the tar inside.
+        write: As in `Sink`.
+        tar: As in `Sink`.
         deflate: Compresses what cannot be taken from a wheel as it is.
-
-    Attributes:
-        contents: `sha256:…` of the table of contents, after `finish`.
     """
 
     def __init__(self, write: Callable[[bytes], object], tar: Digesting, deflate: Deflate) -> None:
-        self.contents = ""
+        super().__init__(write, tar)
         self._deflate = deflate
-        self._out = Buffer(write)
-        self._tar = tar
-        self._reader = Reader()
-        self._pending = bytearray()
         self._entries: list[dict[str, object]] = []
 
-    def begin(self, member: Member, link_to: str = "") -> None:
-        """See `Sink.begin`."""
+    def _begin(self, member: Member, link_to: str) -> None:
         self._entries.append(described(member, link_to))
-        self.plain(b"".join(headers(member, link_to=link_to)))
+        super()._begin(member, link_to)
 
-    def plain(self, data: bytes) -> None:
-        """See `Sink.plain`."""
-        self._tar.update(data)
-        self._pending += data
+    def _content(self, stream: BinaryIO, size: int) -> None:
+        self._end_member()
+        whole, chunks = Digesting(), []
+        for data in _cut(read(stream, size), LARGEST_CHUNK):
+            whole.write(data)
+            self._tar.write(data)
+            chunks.append(Chunk(offset=self._out.size, size=len(data), digest=digest_of(data)))
+            self._out.write(self._member(data))
+        self._add(chunks, whole.digest)
 
-    def content(self, stream: BinaryIO, size: int) -> None:
-        """See `Sink.content`."""
-        self._compressed(read(stream, size))
-
-    def splice(self, spliced: Spliced, size: int, watch: Watch | None = None) -> None:
-        """See `Sink.splice`."""
+    def _splice(self, spliced: Spliced, size: int, watch: Watch) -> None:
+        self._end_member()
         if size > LARGEST_CHUNK:
-            self._cut(spliced, size, watch or unseen)
+            self._cut(spliced, size, watch)
             return
-        self._flush()
         offset, digest = self._out.size, Digesting()
         self._out.write(MEMBER_HEAD)
-        for data in _watched(self._reader.inflated(spliced, size, self._out.write), watch or unseen):
-            digest.update(data)
-            self._tar.update(data)
+        for data in self._reader.inflated(spliced, size, self._out.write):
+            watch(data)
+            digest.write(data)
+            self._tar.write(data)
         self._out.write(member_tail(spliced.crc, size))
         self._add([Chunk(offset=offset, size=size, digest=digest.digest)], digest.digest)
 
-    def finish(self, end: bytes) -> None:
-        """See `Sink.finish`; the table of contents is the last file of the tar."""
-        self._flush()
+    def _finish(self) -> str:
+        """See `Sink`; the table of contents is the last file of the tar."""
+        self._end_member()
         text = canonical_json({"version": 1, "entries": self._entries})
-        self.contents = digest_of(text)
         header = b"".join(headers(file_of(CONTENTS, text, mtime=EPOCH)))
-        tail = header + text + padding(len(text)) + end
-        self._tar.update(tail)
+        tail = header + text + padding(len(text)) + END
+        self._tar.write(tail)
         offset = self._out.size
         self._out.write(self._member(tail))
         self._out.write(footer(offset))
-        self._out.flush()
-
-    def close(self) -> None:
-        """See `Sink.close`."""
-        self._reader.close()
+        return digest_of(text)
 
     def _cut(self, spliced: Spliced, size: int, watch: Watch) -> None:
-        self._flush()
         whole, crc, chunks = Digesting(), 0, []
         try:
             for stream, data in cut(self._reader.pieces(spliced), LARGEST_CHUNK, self._deflate):
                 if whole.size + len(data) > size:
                     raise damaged(spliced.file, f"it has more than {size} bytes")
                 watch(data)
-                whole.update(data)
-                self._tar.update(data)
+                whole.write(data)
+                self._tar.write(data)
                 crc = isal_zlib.crc32(data, crc)
                 chunks.append(Chunk(offset=self._out.size, size=len(data), digest=digest_of(data)))
                 self._out.write(packed(data, stream))
@@ -258,16 +245,6 @@ class EstargzSink:
             raise damaged(spliced.file, f"it has {whole.size} bytes and CRC {crc:08x}")
         self._add(chunks, whole.digest)
 
-    def _compressed(self, pieces: Iterable[bytes]) -> None:
-        self._flush()
-        whole, chunks = Digesting(), []
-        for data in _cut(pieces, LARGEST_CHUNK):
-            whole.update(data)
-            self._tar.update(data)
-            chunks.append(Chunk(offset=self._out.size, size=len(data), digest=digest_of(data)))
-            self._out.write(self._member(data))
-        self._add(chunks, whole.digest)
-
     def _add(self, chunks: Sequence[Chunk], digest: str) -> None:
         self._entries.extend(with_chunks(self._entries.pop(), chunks, digest))
 
@@ -275,21 +252,9 @@ class EstargzSink:
         compressor = GzipCompressor(self._deflate)
         return compressor.compress(data) + compressor.flush()
 
-    def _flush(self) -> None:
-        if self._pending:
-            data = bytes(self._pending)
-            self._out.write(packed(data, fixed_block(data)))
-            self._pending.clear()
-
 
 def _is_utf8(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _watched(pieces: Iterable[bytes], watch: Watch) -> Iterator[bytes]:
-    for piece in pieces:
-        watch(piece)
-        yield piece
 
 
 def _cut(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:

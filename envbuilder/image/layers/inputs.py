@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from envbuilder.catalog.environments import PythonProvider
-from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.image_layout import PYTHON, VENV
 from envbuilder.image.layers.admission import require_pinned
 from envbuilder.image.layers.build_stage import BuildStage, build_in_stage, require_build_tools, unpack_stage
@@ -32,24 +32,14 @@ _LARGEST_BASE_FILE = 4 << 20
 
 
 class BaseContent(Protocol):
-    """The base of an image, with the OS packages on it: a Debian tree, or the layers of a registry image."""
+    """The files of a base, with the OS packages on it: of a Debian tree, or of a registry image."""
 
-    @property
-    def layers(self) -> tuple[ImageLayerPin, ...]:
-        """Layers that are already blobs; empty for a tree, which has to be packed."""
-        ...
+    def provide(self) -> Path | None:
+        """Fetch the base, which other methods do where it was not done.
 
-    @property
-    def config(self) -> Mapping[str, object]:
-        """Configuration of a registry image; empty for a tree."""
-        ...
-
-    def provide(self) -> None:
-        """Fetch the layers that are blobs, or the tree; other methods do it where it was not done."""
-        ...
-
-    def tar(self) -> Path:
-        """Return the tree as a tar; only for a tree."""
+        Returns:
+            A tree as a tar, which has to be packed; None for a registry image, whose layers are in the store then.
+        """
         ...
 
     def added(self) -> Iterable[Member]:
@@ -59,6 +49,21 @@ class BaseContent(Protocol):
     def members(self) -> Iterable[Member]:
         """Return all members, merged, directories before their content."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """The base of an image.
+
+    Attributes:
+        content: Its files; nothing is fetched before they are used.
+        layers: Layers of a registry image; empty for a tree, which has to be packed.
+        config: Configuration of a registry image; empty for a tree.
+    """
+
+    content: BaseContent
+    layers: tuple[ImageLayerPin, ...] = ()
+    config: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
@@ -119,6 +124,17 @@ class Ingredients:
     def prefix(self) -> Prefix:
         """Environment that distributions are installed in."""
         return Prefix(venv=VENV, series=self.series)
+
+    def base_tar(self) -> Path:
+        """Return the tree of the base as a tar.
+
+        Raises:
+            UsageError: The base is a registry image, whose layers are packed already.
+        """
+        tar = self.base.provide()
+        if tar is None:
+            raise UsageError("operation not supported for registry images")
+        return tar
 
     def base_file(self, path: str) -> bytes:
         """Return a small file of the base; empty if it does not exist.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -16,16 +15,15 @@ from envbuilder.image.layers.compression import (
     NoCompressor,
     Sink,
     SplicingSink,
-    Watch,
+    Watcher,
     zstd_compressor,
 )
 from envbuilder.image.layers.entries import Entry
 from envbuilder.image.layers.estargz import NOTHING, EstargzSink, Prefetch, with_landmark
-from envbuilder.image.layers.zlib_library import Deflate, host_deflate
+from envbuilder.image.layers.zlib_library import Compressor, Deflate, host_deflate
 from envbuilder.oci.images import Descriptor, LayerFormat
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.headers import END, padding
-from envbuilder.oci.tar.members import Kind, of_tar
+from envbuilder.oci.tar.members import of_tar
 
 
 class Packing(Enum):
@@ -69,7 +67,7 @@ def write_layer(  # noqa: PLR0913  each is a parameter of one pass
     packing: Packing = Packing.SPLICED,
     prefetch: Prefetch = NOTHING,
     expected: Packed | None = None,
-    watcher: Callable[[Entry], Watch | None] = lambda _entry: None,
+    watcher: Watcher = lambda _entry: None,
     deflate: Callable[[], Deflate] = host_deflate,
 ) -> Packed:
     """Write a layer into the store.
@@ -94,12 +92,11 @@ def write_layer(  # noqa: PLR0913  each is a parameter of one pass
     splices = layer_format is LayerFormat.GZIP_SPLICED and packing is not Packing.COMPRESSED
     tar = Digesting(silent=splices and expected is not None)
     with store.writing() as blob:
+        is_lazy = layer_format is LayerFormat.ESTARGZ
         sink = _sink(layer_format, blob.write, tar, packing, deflate)
-        with closing(sink):
-            is_lazy = layer_format is LayerFormat.ESTARGZ
-            _fill(sink, with_landmark(entries, prefetch) if is_lazy else entries, watcher)
+        contents = sink.write(with_landmark(entries, prefetch) if is_lazy else entries, watcher)
         diff_id = expected.diff_id if tar.silent and expected else tar.digest
-        done = Packed(digest=blob.digest, size=blob.size, diff_id=diff_id, contents=sink.contents)
+        done = Packed(digest=blob.digest, size=blob.size, diff_id=diff_id, contents=contents)
         _compare(done, expected)
     return done
 
@@ -122,10 +119,9 @@ def write_tar(  # noqa: PLR0913  as above
         return write_layer(entries, store, layer_format, prefetch=prefetch, expected=expected, deflate=deflate)
     with store.writing() as blob:
         tar = Digesting()
-        sink = _sink(layer_format, blob.write, tar, Packing.COMPRESSED, deflate)
-        with closing(sink), tar_file.open("rb") as stream:
-            sink.content(stream, tar_file.stat().st_size)
-            sink.finish(b"")
+        with tar_file.open("rb") as stream:
+            sink = CompressingSink(blob.write, tar, _compressor(layer_format, deflate))
+            sink.copy(stream, tar_file.stat().st_size)
         done = Packed(digest=blob.digest, size=blob.size, diff_id=tar.digest)
         _compare(done, expected)
     return done
@@ -147,42 +143,18 @@ def _sink(
     packing: Packing,
     deflate: Callable[[], Deflate],
 ) -> Sink:
+    if layer_format is LayerFormat.ESTARGZ:
+        return EstargzSink(write, tar, deflate())
+    if layer_format is LayerFormat.GZIP_SPLICED and packing is not Packing.COMPRESSED:
+        return SplicingSink(write, tar, deflate() if packing is Packing.MIXED else None)
+    return CompressingSink(write, tar, _compressor(layer_format, deflate))
+
+
+def _compressor(layer_format: LayerFormat, deflate: Callable[[], Deflate]) -> Compressor:
     match layer_format:
         case LayerFormat.TAR:
-            return CompressingSink(write, tar, NoCompressor())
+            return NoCompressor()
         case LayerFormat.ZSTD:
-            return CompressingSink(write, tar, zstd_compressor()[0])
-        case LayerFormat.ESTARGZ:
-            return EstargzSink(write, tar, deflate())
-        case LayerFormat.GZIP_SPLICED:
-            return _gzip_sink(write, tar, packing, deflate)
-
-
-def _gzip_sink(
-    write: Callable[[bytes], object], tar: Digesting, packing: Packing, deflate: Callable[[], Deflate]
-) -> Sink:
-    match packing:
-        case Packing.SPLICED:
-            return SplicingSink(write, tar)
-        case Packing.MIXED:
-            return SplicingSink(write, tar, deflate())
-        case Packing.COMPRESSED:
-            return CompressingSink(write, tar, GzipCompressor(deflate()))
-
-
-def _fill(sink: Sink, entries: Iterable[Entry], watcher: Callable[[Entry], Watch | None]) -> None:
-    first_of: dict[str, str] = {}
-    for entry in entries:
-        member = entry.member
-        first = first_of.setdefault(member.identity, member.path) if member.identity else member.path
-        linked = first != member.path
-        sink.begin(member, first if linked else "")
-        if linked or member.kind is not Kind.FILE or not member.size:
-            continue
-        if entry.spliced:
-            sink.splice(entry.spliced, member.size, watcher(entry))
-        else:
-            with member.open() as stream:
-                sink.content(stream, member.size)
-        sink.plain(padding(member.size))
-    sink.finish(END)
+            return zstd_compressor()[0]
+        case LayerFormat.GZIP_SPLICED | LayerFormat.ESTARGZ:
+            return GzipCompressor(deflate())

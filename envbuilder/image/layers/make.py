@@ -123,12 +123,11 @@ def make_layer(task: LayerTask) -> LayerRecord:
 
 
 def _base(task: LayerTask) -> LayerRecord:
-    content = task.ingredients.base
     own = task.ingredients
     packed = write_tar(
-        content.tar(), own.store, task.format, prefetch=task.prefetch, expected=task.expected, deflate=own.deflate
+        own.base_tar(), own.store, task.format, prefetch=task.prefetch, expected=task.expected, deflate=own.deflate
     )
-    return LayerRecord(packed=packed, notes=task.missing(member.path for member in content.members()))
+    return LayerRecord(packed=packed, notes=task.missing(member.path for member in own.base.members()))
 
 
 def _system(task: LayerTask) -> LayerRecord:

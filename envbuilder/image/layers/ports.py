@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from envbuilder.image.layers.inputs import BaseContent
+from envbuilder.image.layers.inputs import Base
 from envbuilder.image.layers.records import LayerRecord, Records
 from envbuilder.image.vendor.libraries import VendorArchives
 from envbuilder.lock.index.index import IndexFile
@@ -34,8 +34,8 @@ class PackageFiles(Protocol):
 class Bases(Protocol):
     """Bases of images."""
 
-    def open(self, lock: Lock, fetch_tree: Callable[[], None]) -> BaseContent:
-        """Return the content of the base of a lock; nothing is fetched before it is used.
+    def open(self, lock: Lock, fetch_tree: Callable[[], None]) -> Base:
+        """Return the base of a lock; a registry is asked for the layers and the configuration of its image.
 
         Args:
             lock: The lock.
@@ -75,11 +75,6 @@ class LayerPushes(Protocol):
 class LayerCache(Protocol):
     """Layers by key, made on any machine, and trusted because the user named the place; none of them is required."""
 
-    @property
-    def is_written(self) -> bool:
-        """True if `keep` adds layers."""
-        ...
-
     def find(self, keys: Sequence[str]) -> Mapping[str, LayerRecord]:
         """Return the records of the layers that it knows, by key; the layers are not fetched."""
         ...
@@ -91,6 +86,10 @@ class LayerCache(Protocol):
     def pull(self, layers: Sequence[Descriptor], listener: Callable[[Transfer], None]) -> None:
         """Fetch layers that `held` returned into the store; those that do not arrive, or are wrong, are reported."""
         ...
+
+
+class LayerCacheWriter(Protocol):
+    """A layer cache that receives layers."""
 
     def keep(self, key: str, record: LayerRecord, layer_format: LayerFormat) -> None:
         """Add a layer; a failure is reported and ends nothing."""
@@ -104,8 +103,6 @@ class LayerCache(Protocol):
 class NoLayerCache:
     """The `LayerCache` without layers."""
 
-    is_written = False
-
     def find(self, keys: Sequence[str]) -> Mapping[str, LayerRecord]:  # noqa: ARG002  the port names it
         """Know nothing."""
         return {}
@@ -116,12 +113,6 @@ class NoLayerCache:
 
     def pull(self, layers: Sequence[Descriptor], listener: Callable[[Transfer], None]) -> None:
         """Fetch nothing."""
-
-    def keep(self, key: str, record: LayerRecord, layer_format: LayerFormat) -> None:
-        """Add nothing."""
-
-    def stop(self) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +131,7 @@ class AssemblyContext:
         jobs: Maximum number of layers made at once.
         clock: Returns seconds that only go forward.
         cache: Knows layers that were made elsewhere.
+        cache_writer: Receives layers for other machines; None for none.
     """
 
     store: Store
@@ -153,3 +145,4 @@ class AssemblyContext:
     jobs: int
     clock: Callable[[], float] = time.monotonic
     cache: LayerCache = field(default_factory=NoLayerCache)
+    cache_writer: LayerCacheWriter | None = None

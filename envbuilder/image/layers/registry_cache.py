@@ -28,121 +28,20 @@ _FAILURES = (SourceUnreachable, VerificationFailed)
 
 
 @dataclass(kw_only=True)
-class RegistryLayerCache:
-    """The `LayerCache` in repositories of registries; safe to use from several threads.
-
-    A cache saves time and is never required: a repository that fails is reported once and not used any more.
+class CacheRepositories:
+    """Access to repositories, which are never required: one that fails is reported once, and not used any more.
 
     Attributes:
         client: Connections.
-        store: Receives the layers, and contains those to add.
-        read: Trusted repositories, in order.
-        write: Repository that receives layers; None for none.
-        mount_from: Repositories as `HOST/NAME` to mount layers from.
         report: Receives one line of text.
     """
 
     client: RegistryClient
-    store: Store
-    read: Sequence[ImageRef]
-    write: ImageRef | None = None
-    mount_from: tuple[str, ...] = ()
     report: Callable[[str], None]
-    _holders: dict[str, ImageRef] = field(default_factory=dict)
     _failed: set[ImageRef] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _push: Push | None = None
 
-    @property
-    def is_written(self) -> bool:
-        """See `LayerCache.is_written`."""
-        return self.write is not None
-
-    def find(self, keys: Sequence[str]) -> dict[str, LayerRecord]:
-        """See `LayerCache.find`."""
-        found: dict[str, LayerRecord] = {}
-        for place in self.read:
-            left = [key for key in keys if key not in found]
-            found |= self._asked(place, partial(self._entries, place, left)) or {}
-        return found
-
-    def held(self, layers: Sequence[Descriptor]) -> frozenset[str]:
-        """See `LayerCache.held`."""
-        for place in self.read:
-            left = [layer for layer in layers if layer.digest not in self._holders]
-            there = self._asked(place, partial(self._answers, place, left)) or ()
-            self._holders |= {layer.digest: place for layer, is_there in zip(left, there, strict=False) if is_there}
-        return frozenset(layer.digest for layer in layers if layer.digest in self._holders)
-
-    def pull(self, layers: Sequence[Descriptor], listener: Listener) -> None:
-        """See `LayerCache.pull`."""
-        watch = TransferState(listener)
-
-        def work(layer: Descriptor) -> str:
-            place = self._holders[layer.digest]
-            try:
-                fetch_blob(
-                    self.client,
-                    place,
-                    layer,
-                    self.store,
-                    listener=lambda seen: watch.tell(seen.item, seen.current, seen.total),
-                )
-            except _FAILURES as error:
-                return f"not taken from the layer cache {place.repository}: {error.message}"
-            return ""
-
-        for failure in filter(None, in_parallel(work, layers, connections=_CONNECTIONS, watch=watch)):
-            self.report(failure)
-
-    def keep(self, key: str, record: LayerRecord, layer_format: LayerFormat) -> None:
-        """See `LayerCache.keep`."""
-        if self.write is not None:
-            push = self._asked(self.write, self._begun)
-            if push:
-                self._asked(self.write, partial(self._keep, push, key, record, layer_format))
-
-    def stop(self) -> None:
-        """Cancel all uploads at their next report."""
-        if self._push:
-            self._push.stop()
-
-    def _entries(self, place: ImageRef, keys: Sequence[str]) -> dict[str, LayerRecord]:
-        repository = self.client.repository(place)
-        manifests = in_parallel(
-            lambda key: repository.manifest(entry_tag(key)), keys, connections=_CONNECTIONS, watch=TransferState()
-        )
-        found = {}
-        for key, manifest in zip(keys, manifests, strict=True):
-            if manifest:
-                try:
-                    found[key] = entry_record(key, manifest)
-                except ValueError:
-                    self.report(f"ignored {entry_tag(key)} of the layer cache {place.repository}: it is invalid")
-        return found
-
-    def _answers(self, place: ImageRef, layers: Sequence[Descriptor]) -> tuple[bool, ...]:
-        repository = self.client.repository(place)
-        return in_parallel(
-            lambda layer: repository.has_blob(layer.digest), layers, connections=_CONNECTIONS, watch=TransferState()
-        )
-
-    def _begun(self) -> Push:
-        with self._lock:
-            if self._push is None and self.write is not None:
-                self._push = Push(self.client, self.write, self.store, mount_from=self.mount_from)
-            assert self._push is not None  # noqa: S101  `keep` returns without a repository to write
-            return self._push
-
-    def _keep(self, push: Push, key: str, record: LayerRecord, layer_format: LayerFormat) -> None:
-        blob = record.packed.blob(layer_format)
-        if self.store.has(blob.digest, blob.size):
-            push.send(entry_tag(key), blob)
-        elif not push.held([blob]):
-            return  # It is only in a registry that this one cannot mount it from.
-        push.put(entry_manifest(key, record, layer_format), (EMPTY,), entry_tag(key))
-
-    def _asked(self, place: ImageRef, question: Callable[[], T]) -> T | None:
+    def ask(self, place: ImageRef, question: Callable[[], T]) -> T | None:
         """Return the answer of a repository; None if it failed now or before."""
         if place in self._failed:
             return None
@@ -159,3 +58,120 @@ class RegistryLayerCache:
             if is_new:
                 self.report(f"the layer cache {place.repository} is not used: {error.message}")
             return None
+
+
+@dataclass(kw_only=True)
+class RegistryLayerCache:
+    """The `LayerCache` in repositories of registries; safe to use from several threads.
+
+    Attributes:
+        repositories: Access to them.
+        store: Receives the layers.
+        read: Trusted repositories, in order.
+    """
+
+    repositories: CacheRepositories
+    store: Store
+    read: Sequence[ImageRef]
+    _holders: dict[str, ImageRef] = field(default_factory=dict)
+
+    def find(self, keys: Sequence[str]) -> dict[str, LayerRecord]:
+        """See `LayerCache.find`."""
+        found: dict[str, LayerRecord] = {}
+        for place in self.read:
+            left = [key for key in keys if key not in found]
+            found |= self.repositories.ask(place, partial(self._entries, place, left)) or {}
+        return found
+
+    def held(self, layers: Sequence[Descriptor]) -> frozenset[str]:
+        """See `LayerCache.held`."""
+        for place in self.read:
+            left = [layer for layer in layers if layer.digest not in self._holders]
+            there = self.repositories.ask(place, partial(self._answers, place, left)) or ()
+            self._holders |= {layer.digest: place for layer, is_there in zip(left, there, strict=False) if is_there}
+        return frozenset(layer.digest for layer in layers if layer.digest in self._holders)
+
+    def pull(self, layers: Sequence[Descriptor], listener: Listener) -> None:
+        """See `LayerCache.pull`."""
+        watch = TransferState(listener)
+
+        def work(layer: Descriptor) -> str:
+            place = self._holders[layer.digest]
+            try:
+                fetch_blob(
+                    self.repositories.client,
+                    place,
+                    layer,
+                    self.store,
+                    listener=lambda seen: watch.tell(seen.item, seen.current, seen.total),
+                )
+            except _FAILURES as error:
+                return f"not taken from the layer cache {place.repository}: {error.message}"
+            return ""
+
+        for failure in filter(None, in_parallel(work, layers, connections=_CONNECTIONS, watch=watch)):
+            self.repositories.report(failure)
+
+    def _entries(self, place: ImageRef, keys: Sequence[str]) -> dict[str, LayerRecord]:
+        repository = self.repositories.client.repository(place)
+        manifests = in_parallel(
+            lambda key: repository.manifest(entry_tag(key)), keys, connections=_CONNECTIONS, watch=TransferState()
+        )
+        found = {}
+        for key, manifest in zip(keys, manifests, strict=True):
+            if manifest:
+                try:
+                    found[key] = entry_record(key, manifest)
+                except ValueError:
+                    self.repositories.report(
+                        f"ignored {entry_tag(key)} of the layer cache {place.repository}: it is invalid"
+                    )
+        return found
+
+    def _answers(self, place: ImageRef, layers: Sequence[Descriptor]) -> tuple[bool, ...]:
+        repository = self.repositories.client.repository(place)
+        return in_parallel(
+            lambda layer: repository.has_blob(layer.digest), layers, connections=_CONNECTIONS, watch=TransferState()
+        )
+
+
+@dataclass(kw_only=True)
+class RegistryCacheWriter:
+    """The `LayerCacheWriter` to a repository of a registry; safe to use from several threads.
+
+    Attributes:
+        repositories: Access to it.
+        store: Contains the layers to add.
+        write: The repository.
+        mount_from: Repositories as `HOST/NAME` to mount layers from.
+    """
+
+    repositories: CacheRepositories
+    store: Store
+    write: ImageRef
+    mount_from: tuple[str, ...] = ()
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _push: Push | None = None
+
+    def keep(self, key: str, record: LayerRecord, layer_format: LayerFormat) -> None:
+        """See `LayerCacheWriter.keep`."""
+        self.repositories.ask(self.write, partial(self._keep, key, record, layer_format))
+
+    def stop(self) -> None:
+        """See `LayerCacheWriter.stop`."""
+        if self._push:
+            self._push.stop()
+
+    def _begun(self) -> Push:
+        with self._lock:
+            if self._push is None:
+                self._push = Push(self.repositories.client, self.write, self.store, mount_from=self.mount_from)
+            return self._push
+
+    def _keep(self, key: str, record: LayerRecord, layer_format: LayerFormat) -> None:
+        push, blob = self._begun(), record.packed.blob(layer_format)
+        if self.store.has(blob.digest, blob.size):
+            push.send(entry_tag(key), blob)
+        elif not push.held([blob]):
+            return  # It is only in a registry that this one cannot mount it from.
+        push.put(entry_manifest(key, record, layer_format), (EMPTY,), entry_tag(key))

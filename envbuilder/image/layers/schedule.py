@@ -114,7 +114,7 @@ class Fetching:
     journal: Journal
     stack: ExitStack
     cancellation: EventCancellation
-    _futures: dict[str, Future[None]] = field(default_factory=dict)
+    _futures: dict[str, Future[Any]] = field(default_factory=dict)
     _pool: ThreadPoolExecutor | None = None
     _progress: dict[str, int] = field(default_factory=dict)
     _step: str = ""
@@ -262,7 +262,7 @@ class Making:
         assert self._pool is not None  # noqa: S101  made above
         # Runs before the pool is closed, which waits for its threads.
         self.stack.push(lambda kind, _error, _traceback: self._stop(pushes) if kind else None)
-        for layer in draft.layers if pushes or self.context.cache.is_written else ():
+        for layer in draft.layers if pushes or self.context.cache_writer else ():
             made = self.records.get(draft.keys[layer.id])
             self._sends.append(self._pool.submit(self._send, draft, layer, made, layer_format, pushes))
         for pin in draft.in_base:
@@ -282,7 +282,8 @@ class Making:
 
     def _stop(self, pushes: LayerPushes | None) -> None:
         self._stopped.set()
-        self.context.cache.stop()
+        if self.context.cache_writer:
+            self.context.cache_writer.stop()
         if pushes:
             pushes.stop()
 
@@ -298,8 +299,8 @@ class Making:
         if pushes and record.packed.digest not in draft.elsewhere:
             pushes.send(layer.id, record.packed.blob(layer_format))
         # A statement of a lock alone must not become one of a cache that others believe.
-        if made or draft.is_confirmed(layer):
-            self.context.cache.keep(draft.keys[layer.id], record, layer_format)
+        if self.context.cache_writer and (made or draft.is_confirmed(layer)):
+            self.context.cache_writer.keep(draft.keys[layer.id], record, layer_format)
 
     def _send_of_base(self, pushes: LayerPushes, layer: ImageLayerPin, base: str) -> None:
         self.fetching.wait([base])
@@ -328,7 +329,7 @@ def _with_libraries(record: LayerRecord, task: LayerTask) -> LayerRecord:
     """Return the record of a base with the names of its libraries, so that comparing them does not need the base."""
     if task.layer.kind is not LayerKind.BASE:
         return record
-    return replace(record, brings=tuple(sorted(provided(of_tar(task.ingredients.base.tar())))))
+    return replace(record, brings=tuple(sorted(provided(of_tar(task.ingredients.base_tar())))))
 
 
 def _named(task: LayerTask) -> LayerRecord:

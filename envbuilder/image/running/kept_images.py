@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from envbuilder.core.errors import EngineError, UsageError
+from envbuilder.core.json_fields import number, text, texts
 from envbuilder.image.running.changes import KeptChanges, claimed, recorded, without_changes
 from envbuilder.oci.runtime.command import RunRequest
 
@@ -40,6 +41,19 @@ class EngineImage:
     layers: int
 
 
+def engine_image(inspected: Mapping[str, object]) -> EngineImage:
+    """Return an image from its inspect document, which Docker and podman write alike."""
+    pairs = (entry.partition("=") for entry in texts(inspected, "Config", "Env"))
+    return EngineImage(
+        id=text(inspected, "Id"),
+        env={name: value for name, _, value in pairs},
+        user=text(inspected, "Config", "User"),
+        folder=text(inspected, "Config", "WorkingDir"),
+        size=number(inspected, "Size"),
+        layers=len(texts(inspected, "RootFS", "Layers")),
+    )
+
+
 class KeepingEngine(Protocol):
     """The containers and images of an engine, as far as keeping changes needs them."""
 
@@ -59,10 +73,6 @@ class KeepingEngine(Protocol):
             image: Name of the image; another image loses it.
             hidden: Variables of the container whose values, which may be secret, the image does not get.
         """
-        ...
-
-    def forget(self, container: str, image: str) -> None:
-        """Remove a container and an image, as far as they exist."""
         ...
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from envbuilder.core.errors import EngineError
-from envbuilder.core.json_fields import number, parsed, records, text, texts
-from envbuilder.image.running.kept_images import EngineImage
+from envbuilder.core.json_fields import parsed, records, text
+from envbuilder.image.running.kept_images import EngineImage, engine_image
 from envbuilder.oci.runtime.command import RunResult
 
 OWN_VARIABLES = frozenset({"PATH", "TERM", "HOME", "HOSTNAME", "container"})
@@ -41,16 +41,7 @@ class PodmanKeeping:
         shown = self.call("image", "inspect", self.ids.get(image, image))
         if shown.status:
             return None
-        found = next(iter(records(parsed(shown.stdout))), {})
-        pairs = (entry.partition("=") for entry in texts(found, "Config", "Env"))
-        return EngineImage(
-            id=text(found, "Id"),
-            env={name: value for name, _, value in pairs},
-            user=text(found, "Config", "User"),
-            folder=text(found, "Config", "WorkingDir"),
-            size=number(found, "Size"),
-            layers=len(texts(found, "RootFS", "Layers")),
-        )
+        return engine_image(next(iter(records(parsed(shown.stdout))), {}))
 
     def is_running(self, container: str) -> bool | None:
         """See `KeepingEngine.is_running`."""
@@ -75,7 +66,7 @@ class PodmanKeeping:
             self._done("rm", container)
 
     def forget(self, container: str, image: str) -> None:
-        """See `KeepingEngine.forget`."""
+        """Remove a container and an image, as far as they exist."""
         if self.is_running(container) is not None:
             self._done("rm", "--force", container)
         if self.described(image):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from envbuilder.lock.closures import Closure
+from envbuilder.lock.closures import Chosen, Closure
+from envbuilder.lock.lock import PackagePin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +15,6 @@ class IndexFile:
     """A file of one release.
 
     Attributes:
-        file: Its name.
         sha256: 64 hexadecimal digits.
         url: Its address; never written into a lock or an image.
         size: Bytes; 0 if the index does not state it.
@@ -26,33 +26,8 @@ class IndexFile:
     size: int = 0
 
 
-class Listed(Protocol):
-    """A requested file: a pin, or the result of a resolution."""
-
-    @property
-    def name(self) -> str:
-        """Normalized name of the distribution."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """Its version."""
-        ...
-
-    @property
-    def file(self) -> str:
-        """Name of the file."""
-        ...
-
-    @property
-    def sha256(self) -> str:
-        """64 hexadecimal digits."""
-        ...
-
-    @property
-    def is_wheel(self) -> bool:
-        """True for a wheel, False for a source distribution."""
-        ...
+Listed: TypeAlias = Chosen | PackagePin
+"""A requested file: the result of a resolution, or a pin."""
 
 
 class Index(Protocol):

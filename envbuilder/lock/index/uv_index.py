@@ -20,11 +20,7 @@ _PYTHONS = tuple(f"3.{minor}" for minor in range(6, 15))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UvIndex:
-    """Index that runs `uv pip compile` to list files and their hashes.
-
-    Attributes:
-        uv: The program and its settings.
-    """
+    """Index that runs `uv pip compile` to list files and their hashes."""
 
     uv: Uv
 

@@ -81,7 +81,6 @@ class Clue:
         kind: What it is about.
         value: A requirement without marker for `package`; a range of versions, or empty for any, for software; else the
             plain value.
-        line: Where it was read.
         confidence: How sure it is.
         marker: Condition of a requirement, such as `python_version < "3"`; empty for none.
     """
@@ -95,12 +94,7 @@ class Clue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedLine:
-    """A line that was understood but cannot be taken over, or was not understood.
-
-    Attributes:
-        line: The line.
-        reason: Why.
-    """
+    """A line that was understood but cannot be taken over, or was not understood."""
 
     line: SourceLine
     reason: str
@@ -110,13 +104,7 @@ Reading: TypeAlias = Clue | UnusedLine
 
 
 def requirement_clues(text: str, line: SourceLine, confidence: Confidence) -> tuple[Reading, ...]:
-    """Return the clues in a requirement (PEP 508).
-
-    Args:
-        text: The requirement.
-        line: Where it stands.
-        confidence: That of the file.
-    """
+    """Return the clues in a requirement (PEP 508)."""
     try:
         found = Requirement(text)
     except InvalidRequirement:

@@ -74,7 +74,6 @@ class Conclusions:
             no release has them all, or none is known.
         missing: For each release of TensorFlow that lacks a name: the first use of each such name.
         packages: Requirements, one for each distribution, in the order of the files.
-        os_packages: OS packages.
         variables: Environment variables, as `NAME=VALUE`.
         container: Command, entry point and working directory, by kind; of the first Dockerfile that has any of them.
         copies: Files that this Dockerfile copies into the image.
@@ -115,12 +114,7 @@ _SOFTWARE = (ClueKind.TENSORFLOW, ClueKind.KERAS, ClueKind.PYTHON, ClueKind.CUDA
 
 
 def conclude(reading: ProjectReading, api: ApiMap) -> Conclusions:
-    """Combine the clues: for each subject use the one of highest confidence, and of these the nearest to the top.
-
-    Args:
-        reading: The clues.
-        api: Names of TensorFlow by release.
-    """
+    """Combine the clues: for each subject use the one of highest confidence, and of these the nearest to the top."""
     linux = tuple(clue for clue in reading.clues if _is_for_linux(clue))
     unused = list(reading.unused)
     versions = {kind: clue for kind in _SOFTWARE if (clue := _surest(linux, kind, unused))}

@@ -25,10 +25,6 @@ def own_files(folder: Path, copies: Iterable[Clue]) -> tuple[tuple[OwnFile, ...]
 
     Directories that are copied as a whole are named entry by entry, without hidden files, builds, virtual environments,
     and what `.dockerignore` names.
-
-    Args:
-        folder: Directory of the project.
-        copies: Files that a Dockerfile copies.
     """
     accepted: dict[str, OwnFile] = {}
     unused: list[UnusedLine] = []

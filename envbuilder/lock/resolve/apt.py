@@ -26,7 +26,6 @@ class AptResolver:
     """Resolver that runs apt in a temporary container of the base.
 
     Attributes:
-        run: Runs a container.
         ca_bundle: CA bundle of this host; empty if it has none of its own.
         proxies: Proxy variables, sorted by name.
     """

@@ -9,11 +9,6 @@ from pathlib import Path
 def write_stand_in(folder: Path, name: str, version: str) -> Path:
     """Write a wheel without files or requirements.
 
-    Args:
-        folder: Directory to write to.
-        name: Normalized name of the distribution.
-        version: Its version.
-
     Returns:
         Path of the wheel.
 

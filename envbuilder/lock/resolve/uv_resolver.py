@@ -40,7 +40,6 @@ class UvResolver:
     """Resolver that runs `uv pip compile`.
 
     Attributes:
-        uv: The program and its settings.
         guard: Returns the sandbox of build scripts; None to run them without one. Called only for source distributions,
             since uv executes no code of wheels.
         seconds: Time for one resolution.

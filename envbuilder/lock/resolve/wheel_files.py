@@ -20,7 +20,6 @@ class IndexCandidate:
     """A file on the index.
 
     Attributes:
-        file: File name.
         sha256: 64 hexadecimal digits.
     """
 

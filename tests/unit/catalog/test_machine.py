@@ -11,7 +11,7 @@ from envbuilder.catalog.machine import Host, HostGpu, gpu_asked, model_named
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.facts import NOT_ASKED
-from envbuilder.diagnostics.facts.host import Smi, SmiGpu
+from envbuilder.diagnostics.facts.host import SmiGpu
 from envbuilder.diagnostics.facts.machine import host_of
 from tests.fakes.catalogs import real_catalog
 from tests.unit.diagnostics.host.machines import (
@@ -28,7 +28,7 @@ from tests.unit.diagnostics.host.machines import (
 )
 
 SHOWN = SmiGpu(name="Tesla T4", driver=Release("535.183.01"), memory=15 * GIB, free=14 * GIB, capability=Release("7.5"))
-SMI = Smi(path="/usr/bin/nvidia-smi", status=0, said=(), gpus=(SHOWN,))
+SMI = (SHOWN,)
 
 
 def test_a_sound_machine_is_told_by_the_management_library() -> None:

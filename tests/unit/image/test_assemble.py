@@ -20,6 +20,7 @@ from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.builds import BuildEvent, StepFinished
+from envbuilder.image.layers.inputs import Base
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.plan.layers import WORTH_COMPILING
 from envbuilder.lock.container_settings import ContainerSettings
@@ -383,8 +384,8 @@ def test_layers_of_wheels_are_made_while_the_base_is_fetched(world: World) -> No
     wheel_made = threading.Event()
 
     class SlowBases:
-        def open(self, _lock: Lock, _fetch_tree: Callable[[], None]) -> TreeContent:
-            return TreeContent(self.find_tree)
+        def open(self, _lock: Lock, _fetch_tree: Callable[[], None]) -> Base:
+            return Base(content=TreeContent(self.find_tree))
 
         def find_tree(self) -> DebTree:
             assert wheel_made.wait(60)

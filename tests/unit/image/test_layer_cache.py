@@ -18,7 +18,7 @@ from envbuilder.image.layers.cached_bases import with_libraries
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import LayerRecord
-from envbuilder.image.layers.registry_cache import RegistryLayerCache
+from envbuilder.image.layers.registry_cache import CacheRepositories, RegistryCacheWriter, RegistryLayerCache
 from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.oci.documents import EMPTY
 from envbuilder.oci.images import LayerFormat
@@ -50,14 +50,13 @@ class Team:
 
     def machine(self, name: str, *, read: tuple[str, ...] = ("cache",), write: str = "") -> AssemblyContext:
         context = self.world.ports(name)
-        cache = RegistryLayerCache(
-            client=self.client,
-            store=context.store,
-            read=[self.place(each) for each in read],
-            write=self.place(write) if write else None,
-            report=self.said.append,
-        )
-        return replace(context, cache=cache)
+        repositories = CacheRepositories(client=self.client, report=self.said.append)
+        places = [self.place(each) for each in read]
+        cache = RegistryLayerCache(repositories=repositories, store=context.store, read=places)
+        if not write:
+            return replace(context, cache=cache)
+        writer = RegistryCacheWriter(repositories=repositories, store=context.store, write=self.place(write))
+        return replace(context, cache=cache, cache_writer=writer)
 
     def place(self, name: str) -> ImageRef:
         return ImageRef.parse(name if ":" in name else f"{self.registry.host}/{name}")

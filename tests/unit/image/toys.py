@@ -12,6 +12,7 @@ from pathlib import Path
 from envbuilder.core.errors import NotOnIndex, SourceUnreachable, ToolMissing
 from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.tree_store import DebTree
+from envbuilder.image.layers.inputs import Base
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import Records
 from envbuilder.lock.index.index import IndexFile
@@ -142,7 +143,7 @@ class ToyBases:
     world: World
     store: Store
 
-    def open(self, lock: Lock, fetch_tree: Callable[[], None]) -> TreeContent:
+    def open(self, lock: Lock, fetch_tree: Callable[[], None]) -> Base:
         def find_tree() -> DebTree:
             if not self.store.has(lock.base.digest):
                 fetch_tree()
@@ -150,7 +151,7 @@ class ToyBases:
                 return self.world.tree()
             return replace(self.world.described(), path=self.store.verified(lock.base.digest))
 
-        return TreeContent(find_tree)
+        return Base(content=TreeContent(find_tree))
 
 
 @dataclass(frozen=True)

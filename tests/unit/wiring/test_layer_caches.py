@@ -9,12 +9,12 @@ import pytest
 from envbuilder.core.errors import UsageError
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.ports import NoLayerCache
-from envbuilder.image.layers.registry_cache import RegistryLayerCache
+from envbuilder.image.layers.registry_cache import RegistryCacheWriter, RegistryLayerCache
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.oci.images import ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.wiring.configuration import LAYER_CACHE
-from envbuilder.wiring.layer_caches import caches_to_read, holds_base, layer_cache
+from envbuilder.wiring.layer_caches import caches_to_read, caches_to_use, holds_base, layer_cache
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from tests.fakes.catalogs import good_lock, small_catalog
@@ -42,19 +42,20 @@ def test_a_variable_that_names_no_repository_is_refused(envbuilder: CommandLine)
 
 def test_without_a_place_there_is_no_cache_and_offline_none_is_read(envbuilder: CommandLine) -> None:
     assert isinstance(layer_cache(session(envbuilder), Sources()), NoLayerCache)
-    assert isinstance(layer_cache(session(envbuilder), NAMED, offline=True), NoLayerCache)
-    written = layer_cache(session(envbuilder), NAMED, write="a.example/x", offline=True)
-    assert isinstance(written, RegistryLayerCache)
-    assert (written.read, str(written.write)) == ((), "a.example/x:latest")
+    assert isinstance(caches_to_use(session(envbuilder), NAMED, offline=True)[0], NoLayerCache)
+    cache, written = caches_to_use(session(envbuilder), NAMED, write="a.example/x", offline=True)
+    assert isinstance(cache, RegistryLayerCache)
+    assert isinstance(written, RegistryCacheWriter)
+    assert (cache.read, str(written.write)) == ([], "a.example/x:latest")
 
 
 def test_layers_are_mounted_from_where_the_image_is_pushed_in_the_same_run(envbuilder: CommandLine) -> None:
     here = session(envbuilder)
     here.records.keep_push("a.example/before")
-    cache = layer_cache(here, NAMED, write="a.example/x", pushed=["a.example/team/tf:1", "a.example/team/tf:2"])
-    assert isinstance(cache, RegistryLayerCache)
-    assert str(cache.write) == "a.example/x:latest"
-    assert cache.mount_from == ("named.example/layers", "a.example/team/tf", "a.example/before")
+    _, written = caches_to_use(here, NAMED, write="a.example/x", pushed=["a.example/team/tf:1", "a.example/team/tf:2"])
+    assert isinstance(written, RegistryCacheWriter)
+    assert str(written.write) == "a.example/x:latest"
+    assert written.mount_from == ("named.example/layers", "a.example/team/tf", "a.example/before")
 
 
 def with_base(digest: str, *, image: bool = True) -> Lock:

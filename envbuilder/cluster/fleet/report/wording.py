@@ -19,7 +19,6 @@ class Misfit:
     """Groups on which an image does not run for the same reason.
 
     Attributes:
-        fit: The verdict.
         reasons: Sentences of the judge.
         groups: At least one, largest first.
     """

@@ -47,7 +47,6 @@ NVML = Nvml(
     init_code=0,
     init_name="",
     driver=Release("550.54"),
-    version=None,
     visible=None,
     gpus=(managed(0), managed(1)),
 )

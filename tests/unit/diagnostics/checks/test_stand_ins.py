@@ -20,7 +20,7 @@ def facts_with(*sonames: str, driver: bool) -> Facts:
     path = ROOT / "tests" / "cases" / "facts" / "tf-2.20-cuda-wheels.json"
     facts = decode(path.read_text(encoding="utf-8"), path.name)
     assert isinstance(facts.libraries, Seen)
-    load = LibraryLoad(loaded=True, error="", path="/x", via="loader", version=None, cudart=None, stand_in=True)
+    load = LibraryLoad(loaded=True, error="", path="/x", via="loader", version=None, stand_in=True)
     libraries = tuple(
         Library(soname=each.soname, load=Seen(value=load, seconds=0.0)) if each.soname in sonames else each
         for each in facts.libraries.value

@@ -218,14 +218,13 @@ def seen_around(facts: Facts, **variables: str) -> Facts:
     """The same machine, where the probe also saw its settings and processes."""
     around = HostFacts(
         disks=(),
-        shm=None,
         memory_available=None,
         group_used=None,
         modules=None,
         bus=None,
         nodes=Seen(value=()),
         smi=None,
-        wsl=Wsl(number=0, device=False, libraries=()),
+        wsl=Wsl(number=0, device=False),
         container="",
         virtual=None,
         vendor="",

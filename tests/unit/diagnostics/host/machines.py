@@ -12,9 +12,9 @@ from envbuilder.diagnostics.facts.facts import (
     Fact,
     Facts,
     Gpu,
+    LibcudaPath,
     Library,
     LibraryLoad,
-    Loader,
     Seen,
 )
 from envbuilder.diagnostics.facts.hardware import GpuBytes, Nvml, NvmlGpu
@@ -67,7 +67,6 @@ def nvml(*gpus: NvmlGpu, **changes: object) -> Nvml:
         init_code=0,
         init_name="Success",
         driver=DRIVER,
-        version=Release("12.550.54.15"),
         visible=None,
         gpus=gpus or (gpu(),),
         path=f"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.{DRIVER}",
@@ -101,15 +100,14 @@ NO_LIBCUDA = interface(
 def node(path: str, **changes: object) -> DeviceNode:
     """A device node that opens."""
     return replace(
-        DeviceNode(path=path, present=True, opened=True, error="", mode="666"),
+        DeviceNode(path=path, present=True, error="", mode="666"),
         **changes,  # type: ignore[arg-type]
     )
 
 
 NODES = tuple(node(f"/dev/nvidia{name}") for name in ("-uvm", "0", "ctl"))
 NO_NODES = tuple(
-    DeviceNode(path=f"/dev/nvidia{name}", present=False, opened=False, error="ENOENT", mode=None)
-    for name in ("-uvm", "ctl")
+    DeviceNode(path=f"/dev/nvidia{name}", present=False, error="ENOENT", mode=None) for name in ("-uvm", "ctl")
 )
 
 
@@ -117,14 +115,13 @@ def host(**changes: object) -> HostFacts:
     """A host with room, and nothing in the way."""
     sound = HostFacts(
         disks=(Disk(path="/", total=500 * GIB, free=200 * GIB), Disk(path="/tmp", total=500 * GIB, free=200 * GIB)),
-        shm=Disk(path="/dev/shm", total=32 * GIB, free=32 * GIB),
         memory_available=60 * GIB,
         group_used=None,
         modules=GpuModules(nvidia=True, nvidia_uvm=True, nouveau=False),
-        bus=(BusGpu(bus="0000:00:00.0", id="0x20b0", driver="nvidia"),),
+        bus=(BusGpu(bus="0000:00:00.0", driver="nvidia"),),
         nodes=Seen(value=NODES),
         smi=None,
-        wsl=Wsl(number=0, device=False, libraries=()),
+        wsl=Wsl(number=0, device=False),
         container="",
         virtual=False,
         vendor="",
@@ -150,7 +147,7 @@ def machine(**changes: object) -> Machine:
 
 
 def library(soname: str, via: str) -> Library:
-    load = LibraryLoad(loaded=True, error="", path=f"/opt/{soname}", via=via, version=Release("8.0.5"), cudart=None)
+    load = LibraryLoad(loaded=True, error="", path=f"/opt/{soname}", via=via, version=Release("8.0.5"))
     return Library(soname=soname, load=Seen(value=load))
 
 
@@ -162,7 +159,7 @@ def facts(
     library: str | None = "550.54.15",
     host: HostFacts | None = None,
     machine: Machine = MACHINE,
-    loader: Loader | None = None,
+    libcuda: tuple[LibcudaPath, ...] = (),
     libraries: tuple[Library, ...] = (),
     interpreter: dict[str, object] | None = None,
     node: dict[str, object] | None = None,
@@ -184,7 +181,7 @@ def facts(
         machine=Seen(value=machine),
         libraries=Seen(value=libraries),
         driver=Seen(value=driver),
-        loader=Seen(value=loader or Loader(libcuda=(), stubs=())),
+        libcuda=Seen(value=libcuda),
         nvml=Seen(value=managed) if isinstance(managed, Nvml) else managed,
         compute=NOT_ASKED,
         host=Seen(value=host or HOST),
@@ -199,8 +196,7 @@ def facts(
 def directory(path: str, **changes: object) -> Directory:
     """A directory with room in which files can be created and locked."""
     sound = Directory(
-        path=path, type="ext4", options=("rw",), total=500 * GIB, free=200 * GIB, writable=True, error="", locks=True,
-        lock_error="", owner=1000,
+        path=path, type="ext4", options=("rw",), writable=True, error="", locks=True, lock_error="", owner=1000,
     )  # fmt: skip
     return replace(sound, **changes)  # type: ignore[arg-type]
 

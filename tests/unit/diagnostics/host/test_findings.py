@@ -10,9 +10,9 @@ import pytest
 
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics import host as examining
-from envbuilder.diagnostics.facts.facts import NOT_ASKED, LibcudaPath, Loader, Seen, Unseen
+from envbuilder.diagnostics.facts.facts import NOT_ASKED, LibcudaPath, Seen, Unseen
 from envbuilder.diagnostics.facts.hardware import GpuBytes, GpuProcess
-from envbuilder.diagnostics.facts.host import BusGpu, Disk, GpuModules, NamedProcess, Smi, Wsl
+from envbuilder.diagnostics.facts.host import BusGpu, Disk, GpuModules, NamedProcess, SmiGpu, Wsl
 from envbuilder.diagnostics.facts.node import Clock, Directory, Network, NodeDirectory, Scheduler, UserNamespaces
 from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.environment import CaBundle, Silence, SourceKind
@@ -43,7 +43,7 @@ from tests.unit.diagnostics.host.machines import (
 )
 
 P, W, N = Severity.PROBLEM, Severity.WARNING, Severity.NOTE
-BUS = BusGpu(bus="0000:3b:00.0", id="0x20b0", driver="")
+BUS = BusGpu(bus="0000:3b:00.0", driver="")
 HELD = GpuBytes(total=40 * GIB, used=30 * GIB, free=10 * GIB)
 PROCESS = GpuProcess(pid=4242, memory=30 * GIB)
 
@@ -59,7 +59,7 @@ ALWAYS_OTHERWISE = {
 
 
 def bus(driver: str) -> tuple[BusGpu, ...]:
-    return (BusGpu(bus="0000:3b:00.0", id="0x20b0", driver=driver),)
+    return (BusGpu(bus="0000:3b:00.0", driver=driver),)
 
 
 def modules(*, nvidia: bool = True, uvm: bool = True, nouveau: bool = False) -> GpuModules:
@@ -81,8 +81,8 @@ def nodes(*changed: object) -> dict[str, object]:
 NO_UVM = (NO_NODES[0], NODES[1], NODES[2])
 STUB_PATH = LibcudaPath(source="LD_LIBRARY_PATH", path="/usr/local/cuda/lib64/stubs/libcuda.so.1", stub=True)
 REAL_PATH = LibcudaPath(source="cache", path="/usr/lib/libcuda.so.1", stub=False)
-WSL = Wsl(number=2, device=True, libraries=("libcuda.so.1",))
-SMI = Smi(path="/usr/bin/nvidia-smi", status=9, said=("NVIDIA-SMI has failed",), gpus=())
+WSL = Wsl(number=2, device=True)
+SMI: tuple[SmiGpu, ...] = ()
 
 # The container has a libcuda of its own, and the kernel shows it the module of its host.
 BARE_CONTAINER = does_not_start(
@@ -150,17 +150,17 @@ CAUGHT: list[tuple[str, Severity, str, MachineView]] = [
     ("uvm-missing", W, "/dev/nvidia-uvm does not exist", view(host=host(**nodes(*NO_UVM)))),
     (
         "devices-denied", P, "/dev/nvidia0 (mode 660)",
-        does_not_start(100, host=host(**nodes(node("/dev/nvidia0", opened=False, error="EACCES", mode="660")))),
+        does_not_start(100, host=host(**nodes(node("/dev/nvidia0", error="EACCES", mode="660")))),
     ),
     (
         "devices-withheld", P, "device rules forbid it",
         does_not_start(100, host=host(
-            container="docker", **nodes(node("/dev/nvidia0", opened=False, error="EPERM", mode="666")),
+            container="docker", **nodes(node("/dev/nvidia0", error="EPERM", mode="666")),
         )),
     ),
     ("stub-libcuda", P, "/stubs/", view(
         interface=interface(stub=True, path="/usr/local/cuda/lib64/stubs/libcuda.so", init_code=34, gpus=()))),
-    ("stub-libcuda", W, STUB_PATH.path, view(loader=Loader(libcuda=(REAL_PATH, STUB_PATH), stubs=()))),
+    ("stub-libcuda", W, STUB_PATH.path, view(libcuda=(REAL_PATH, STUB_PATH))),
     ("cuda-does-not-start", P, "cuInit gives 999 CUDA_ERROR_UNKNOWN", does_not_start(999)),
     ("cuda-sees-no-gpu", P, "cuInit gives 100", does_not_start(100, "CUDA_ERROR_NO_DEVICE")),
     ("fabric-manager", P, "cuInit gives 802", does_not_start(802, "CUDA_ERROR_SYSTEM_NOT_READY")),
@@ -173,7 +173,7 @@ CAUGHT: list[tuple[str, Severity, str, MachineView]] = [
         "querying NVML failed with Signal: SIGSEGV",
         view(nvml=Unseen(kind="Signal", message="SIGSEGV")),
     ),
-    ("wsl-1", W, "WSL 1", without_driver(wsl=Wsl(number=1, device=False, libraries=()))),
+    ("wsl-1", W, "WSL 1", without_driver(wsl=Wsl(number=1, device=False))),
     ("wsl-2", N, "the driver is that of Windows", view(
         host=host(wsl=WSL, bus=None), interface=interface(path="/usr/lib/wsl/drivers/x/libcuda.so.1.1"))),
     ("wsl-driver-not-found", P, "does not find /usr/lib/wsl/lib/libcuda.so.1", without_driver(wsl=WSL)),
@@ -291,7 +291,7 @@ PASSED: list[tuple[str, MachineView]] = [
     ("container-without-gpu", without_driver(container="docker")),
     ("container-without-gpu", view(nvml=NO_NVML, host=host(container="docker"))),
     ("container-without-gpu", does_not_start(
-        100, nvml=NO_NVML, host=host(container="docker", **nodes(node("/dev/nvidia0", opened=False, error="EPERM"))))),
+        100, nvml=NO_NVML, host=host(container="docker", **nodes(node("/dev/nvidia0", error="EPERM"))))),
     ("driver-mismatch", BARE_CONTAINER),
     ("cuda-sees-no-gpu", BARE_CONTAINER),
     ("container-without-gpu", without_driver(bus=(BUS,))),
@@ -311,16 +311,16 @@ PASSED: list[tuple[str, MachineView]] = [
     ("uvm-missing", without_driver()),
     ("uvm-missing", does_not_start(999)),
     ("devices-denied", without_driver()),
-    ("devices-denied", view(host=host(**nodes(node("/dev/nvidiactl", opened=False, error="ENXIO"))))),
+    ("devices-denied", view(host=host(**nodes(node("/dev/nvidiactl", error="ENXIO"))))),
     ("devices-withheld", view()),
-    ("stub-libcuda", view(loader=Loader(libcuda=(REAL_PATH,), stubs=("/usr/local/cuda/lib64/stubs/libcuda.so",)))),
+    ("stub-libcuda", view(libcuda=(REAL_PATH,))),
     ("cuda-does-not-start", does_not_start(999, host=host(**nodes(*NO_UVM)))),
     ("cuda-does-not-start", does_not_start(999, module="535.104.05")),
     ("cuda-does-not-start", without_driver()),
     ("cuda-sees-no-gpu", does_not_start(100, host=host(**variables(CUDA_VISIBLE_DEVICES="")))),
     ("driver-silent", view(nvml=NO_NVML)),
     ("wsl-2", view()),
-    ("wsl-driver-not-found", without_driver(wsl=Wsl(number=2, device=False, libraries=()))),
+    ("wsl-driver-not-found", without_driver(wsl=Wsl(number=2, device=False))),
     ("gpu-lent", view()),
     ("gpu-held", view()),
     ("gpu-held", view(nvml=nvml(gpu(memory=GpuBytes(total=40 * GIB, used=GIB, free=39 * GIB))))),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.diagnostics import host as examining
-from envbuilder.diagnostics.facts.facts import BuildFacts, Facts, Imported, Seen, TensorFlowDevice, Unseen
+from envbuilder.diagnostics.facts.facts import BuildFacts, Facts, Imported, Seen, Unseen
 from envbuilder.diagnostics.facts.host import CudaFile, Distribution
 from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.table import version_findings
@@ -60,9 +60,9 @@ def imported(seen: Facts, *devices: str) -> Facts:
     """The same after TensorFlow was imported."""
     return replace(
         seen,
-        imported=Seen(value=Imported(version="2.4.4", git_version="", numpy="1.19.5", path=f"{SITE}/tensorflow")),
+        imported=Seen(value=Imported(version="2.4.4", git_version="", path=f"{SITE}/tensorflow")),
         build=Seen(value=BuildFacts(cuda=True, info=(("cuda_version", "11.0"),))),
-        devices=Seen(value=tuple(TensorFlowDevice(name=f"/{each}:0", type=each, description="") for each in devices)),
+        devices=Seen(value=devices),
     )
 
 

@@ -122,7 +122,7 @@ def test_a_killed_process_is_found_in_the_languages_of_the_shell(word: str) -> N
 def test_the_end_of_a_log_is_its_last_lines_and_not_the_middle() -> None:
     assert classes("Getötet\n" + "Epoch 1/10\n" * 20) == ()
     evidence = read("x\n" * 5000 + "Getötet\n\n \n")
-    assert evidence.first("killed-translated") == 5001
+    assert evidence.hits["killed-translated"].first == 5001
 
 
 @given(st.binary(max_size=3000))

@@ -39,7 +39,7 @@ def test_values_arrive() -> None:
     )
     assert facts.compute.value.runtime == Release("12.9")
     assert isinstance(work.speed, Seen)
-    assert [product.size for product in work.speed.value.products] == [1024, 4096]
+    assert [product.size for product in work.speed.value] == [1024, 4096]
 
 
 def test_facts_of_an_earlier_probe_have_no_hardware() -> None:

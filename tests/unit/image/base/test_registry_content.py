@@ -10,11 +10,13 @@ import pytest
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.registry_content import RegistryContent
+from envbuilder.image.layers.inputs import BaseContent
 from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.pull import find
 from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.unconfined import Unconfined
@@ -39,7 +41,8 @@ def pushed(registry: Registry, tmp_path: Path) -> AssembledImage:
 
 
 @pytest.fixture
-def content(registry: Registry, tmp_path: Path) -> RegistryContent:
+def content(registry: Registry, pushed: AssembledImage, tmp_path: Path) -> RegistryContent:
+    assert pushed.layers
     store = Store(folder=tmp_path / "store")
     runner = ImageRunner(
         sandbox=no_sandbox,
@@ -51,8 +54,12 @@ def content(registry: Registry, tmp_path: Path) -> RegistryContent:
         gpus=HostGpus(root=tmp_path, search_path=""),
         progress=lambda _: None,
     )
+    reference = ImageRef.parse(f"{registry.host}/team/base:1")
+    with RegistryClient({}, []) as client:
+        found = find(client, reference)
     return RegistryContent(
-        reference=ImageRef.parse(f"{registry.host}/team/base:1"),
+        reference=reference,
+        image=found,
         connect=partial(RegistryClient, {}, []),
         store=store,
         runner=runner,
@@ -76,15 +83,14 @@ def test_its_layers_are_fetched_when_they_are_needed(content: RegistryContent, p
     assert {layer.blob.digest for layer in pushed.layers} <= {digest for digest, _, _ in content.store.entries()}
 
 
-def test_its_members_are_those_of_all_layers_merged(content: RegistryContent, pushed: AssembledImage) -> None:
-    assert pushed.layers
+def test_its_members_are_those_of_all_layers_merged(content: RegistryContent) -> None:
     members = {member.path: member for member in content.members()}
     assert sorted(members) == ["b", "etc", "etc/a"]
     assert members["etc/a"].read() == b"new"
 
 
-def test_packing_it_and_os_packages_on_it_are_refused(content: RegistryContent) -> None:
-    with pytest.raises(UsageError, match="not supported for registry images"):
-        content.tar()
+def test_it_has_no_tree_to_pack_and_os_packages_on_it_are_refused(content: RegistryContent) -> None:
+    base: BaseContent = content
+    assert base.provide() is None
     with pytest.raises(UsageError, match="require a container engine"):
         content.added()

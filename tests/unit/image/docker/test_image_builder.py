@@ -12,7 +12,7 @@ from envbuilder.image.builder import BuildOptions, BuiltImage, ImageRequest, def
 from envbuilder.image.builds import Builder, BuildEvent, EngineInfo
 from envbuilder.image.docker.image_builder import DockerBuilder
 from envbuilder.image.plan.layers import plan
-from envbuilder.image.render import CopiedFile, HostFile
+from envbuilder.image.render import ContextFiles
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
@@ -42,21 +42,13 @@ class Bench:
         for name in ("Dockerfile", "Dockerfile.classic", "with-host", "host-README"):
             (self._templates / f"{name}.j2").write_text(f"{_PLAIN}RUN {step}\n", encoding="utf-8")
 
-    def provide_tools(self, _lock: Lock, sources: Sources) -> None:
+    def context_files(self, _lock: Lock, sources: Sources) -> ContextFiles:
         self.tools.append(sources)
+        return ContextFiles(find=lambda _sha256: self.stored)
 
     def provide_base_of(self, lock: Lock, _sources: Sources) -> str:
         self.asked.append(lock)
         return BASE
-
-    def host_files(self, _lock: Lock, _sources: Sources) -> tuple[HostFile, ...]:
-        return ()
-
-    def libraries(self, _lock: Lock, _sources: Sources) -> tuple[CopiedFile, ...]:
-        return ()
-
-    def find_file(self, _sha256: str) -> Path | None:
-        return self.stored
 
     def builder(self) -> DockerBuilder:
         return DockerBuilder(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import PythonProvider
-from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.errors import UsageError, VerificationFailed
 from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.layers.inputs import Ingredients
@@ -20,6 +20,19 @@ from envbuilder.oci.tar.writing import write
 from tests.fakes.catalogs import good_lock
 from tests.fakes.vendor_archives import Shelf
 from tests.unit.image.toys import no_sandbox
+
+
+class NoTree:
+    """The content of a registry image without files."""
+
+    def provide(self) -> None:
+        pass
+
+    def added(self) -> tuple[Member, ...]:
+        return ()
+
+    def members(self) -> tuple[Member, ...]:
+        return ()
 
 
 def on_base(tmp_path: Path, *members: Member) -> Ingredients:
@@ -51,6 +64,12 @@ def on_base(tmp_path: Path, *members: Member) -> Ingredients:
 def test_the_last_file_with_a_name_is_read_and_a_missing_one_is_empty(tmp_path: Path) -> None:
     base = on_base(tmp_path, file_of("etc/passwd", b"root", mtime=0))
     assert (base.base_file("etc/passwd"), base.base_file("etc/group")) == (b"root", b"")
+
+
+def test_packing_a_registry_image_is_refused(tmp_path: Path) -> None:
+    own = replace(on_base(tmp_path), base=NoTree())
+    with pytest.raises(UsageError, match="not supported for registry images"):
+        own.base_tar()
 
 
 def test_an_interpreter_archive_is_unpacked_once(tmp_path: Path) -> None:
