@@ -17,7 +17,7 @@ from envbuilder.image.attestation.signatures import sign
 from envbuilder.image.bundle import bundle
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
+from envbuilder.wiring.build_inputs import add_files, gatherer
 from envbuilder.wiring.locks import obtain_lock
 
 
@@ -41,8 +41,7 @@ def command(target: str | None, output: Path, key: Path | None, sources: Sources
     """
     with watched(command_session(target), target or "lock") as (session, _log):
         lock, merged = obtain_lock(session, target, sources)
-        add_archives(session, merged)
-        add_mirrored(session, lock, merged)
+        add_files(session, lock, merged)
         with session.store.used():
             written = bundle(lock, output, session.store, gatherer(session, merged).gather(lock))
         signature = sign(output, key, environ=session.settings.environ) if key else None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.container_options import ContainerOptions, run_container
+from envbuilder.cli.container_options import run_container
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.progress import watched
@@ -21,6 +21,7 @@ from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.image.servers import LOOPBACK, Server, free_port, jupyter, tensorboard, wait_for
 from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.wiring.containers import ContainerOptions
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.profiles import built, request_with
 

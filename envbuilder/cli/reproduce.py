@@ -26,15 +26,14 @@ from envbuilder.image.reproduce import (
     reproduce,
 )
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.oci.images import LayerFormat
-from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
+from envbuilder.wiring.build_inputs import add_files, gatherer
 from envbuilder.wiring.configuration import ACCEPT_NVIDIA_EULA
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.sources import accepts_nvidia_eula
+from envbuilder.wiring.vendor_archives import refuse_licenses
 
 _START = "from envbuilder.cli.main import entry; entry()"
 
@@ -51,10 +50,9 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     """
     session = command_session(target)
     lock, merged = obtain_lock(session, target, sources)
-    refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepts_nvidia_eula(session.settings, merged))
+    refuse_licenses(session, lock, merged)
     layer_format = lock.image.format if lock.image else LayerFormat.GZIP_SPLICED
-    add_archives(session, merged)
-    add_mirrored(session, lock, merged)
+    add_files(session, lock, merged)
     with session.settings.work_folder("reproduce") as work:
         attempts = reproduce(
             lock,

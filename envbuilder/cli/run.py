@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.container_options import ContainerOptions, container_options, run_container
+from envbuilder.cli.container_options import container_options, run_container
 from envbuilder.cli.jupyter import ServerOptions, serve, server_options
 from envbuilder.cli.options import engine_option, runtime_option
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
+from envbuilder.wiring.containers import ContainerOptions
 from envbuilder.wiring.node_runtimes import chosen_runner, recording_runner
 
 

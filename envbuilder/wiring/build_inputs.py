@@ -70,8 +70,12 @@ def add_archives(session: Session, sources: Sources) -> None:
         keep_archive(session.files, path)
 
 
-def add_mirrored(session: Session, lock: Lock, sources: Sources, *, offline: bool = False) -> None:
-    """Fetch the files of a lock that only this machine or a mirror has: interpreter archive, own tools, own files."""
+def add_files(session: Session, lock: Lock, sources: Sources, *, offline: bool = False) -> None:
+    """Add named interpreter archives, and the files of a lock that only this machine or a mirror has.
+
+    The latter are its interpreter archive, own tools and own files.
+    """
+    add_archives(session, sources)
     mirror = file_mirror(session, sources, offline=offline)
     if mirror is NO_MIRROR:
         return

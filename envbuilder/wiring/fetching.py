@@ -11,7 +11,7 @@ from envbuilder.image.file_directory import FileDirectory, named_files
 from envbuilder.image.gather import Unavailable
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
-from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
+from envbuilder.wiring.build_inputs import add_files, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 
@@ -52,8 +52,7 @@ def fetch_files(session: Session, targets: Sequence[str], named: Sources, folder
     names: Sequence[str | None] = targets or (None,)
     for target in names:
         lock, sources = obtain_lock(session, target, named)
-        add_archives(session, sources)
-        add_mirrored(session, lock, sources, offline=offline)
+        add_files(session, lock, sources, offline=offline)
         wanted = named_files(lock)
         directory.take(wanted)
         missing += gatherer(session, sources, offline=offline).fetch(lock)

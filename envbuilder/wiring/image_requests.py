@@ -17,14 +17,13 @@ from envbuilder.image.attestation.signatures import verify
 from envbuilder.image.builder import Feature, ImageRequest, default_names
 from envbuilder.image.bundle import open_bundle
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
-from envbuilder.wiring.build_inputs import add_archives, add_mirrored
+from envbuilder.wiring.build_inputs import add_files
 from envbuilder.wiring.image_names import REFERENCE
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.sources import accepts_nvidia_eula
 from envbuilder.wiring.trust import tell_lock
+from envbuilder.wiring.vendor_archives import refuse_licenses
 
 NAME = "{name}"
 """Placeholder in `--tag` for the name of an image."""
@@ -119,10 +118,8 @@ def image_request(
     Raises:
         LicenseNotAccepted: It takes libraries out of archives with a license, which is not accepted.
     """
-    accepted = accepts_nvidia_eula(session.settings, sources)
-    refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
-    add_archives(session, sources)
-    add_mirrored(session, lock, sources, offline=offline)
+    refuse_licenses(session, lock, sources)
+    add_files(session, lock, sources, offline=offline)
     return ImageRequest(lock=lock, sources=sources, names=names)
 
 
