@@ -167,20 +167,7 @@ def validate(  # noqa: PLR0913  one for each part of the request
         UsageError: There is no such image, or it has no lock.
         ToolFailed: The probe gave no answer.
     """
-    asked = ValidationRequest(
-        image=image,
-        container="",
-        python="",
-        facts=(),
-        engine=engine,
-        runtime=None,
-        tier=tier,
-        required=required,
-        devices=(),
-        lock=lock,
-        memory=None,
-        timeout=timeout,
-    )
+    asked = ValidationRequest(image=image, engine=engine, tier=tier, required=required, lock=lock, timeout=timeout)
     with opened(progress) as session:
         [report] = reports_on(session, asked, read_text, lambda _environment, _base: None)
         return report

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.options import LAYER_CACHE, EnumChoice, cache_from_option, grouped, tensorflow_option
+from envbuilder.cli.options import LAYER_CACHE, EnumChoice, base_option, cache_from_option, grouped, tensorflow_option
 from envbuilder.image.builder import BuildOptions
 from envbuilder.image.builds import Builder
 from envbuilder.oci.images import LayerFormat
@@ -26,7 +26,7 @@ selection_options = grouped(
         metavar="NAME[:TAG]",
         help="Image name. Repeatable. Default: envbuilder/NAME:latest, with NAME of the environment or of the spec.",
     ),
-    click.option("--base", default="", metavar="ID", help="Base of the image. Default: the first one available."),
+    base_option,
     tensorflow_option,
     click.option("--bundle", type=_FILE, help="assemble: use the lock and the files of a bundle."),
     click.option(

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.documents import images as documents
-from envbuilder.cli.options import source_options
+from envbuilder.cli.options import lock_argument, source_options
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.output.progress import watched
 from envbuilder.cli.session import command_session
@@ -22,7 +22,7 @@ from envbuilder.wiring.locks import obtain_lock
 
 
 @click.command("bundle")
-@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@lock_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write.")
 @click.option(
     "--sign",

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from envbuilder.cli.options import MEMORY, grouped
+from envbuilder.cli.options import MEMORY, device_option, grouped
 from envbuilder.core.errors import UsageError
 from envbuilder.image.run import FollowingEngine, prepare
 from envbuilder.oci.runtime.command import Console
@@ -63,9 +63,7 @@ container_options = grouped(
     click.option(
         "--gpus/--no-gpus", default=None, help="Run with or without GPUs. Default: with GPUs if the engine has any."
     ),
-    click.option(
-        "--device", "devices", multiple=True, metavar="NAME", help="CDI device to use instead of all GPUs. Repeatable."
-    ),
+    device_option,
     click.option(
         "--memory",
         type=MEMORY,

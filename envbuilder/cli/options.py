@@ -14,7 +14,6 @@ from envbuilder.cluster.execution.targets import parse_target
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.names import pep440
 from envbuilder.core.references import registry_address, registry_repository
-from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.lock.ingredient_sources import Sources, layer_caches
@@ -69,7 +68,6 @@ def _absolute_lock(text: str) -> str:
 
 MEMORY = ParsedValue("policy", parse)
 _RELEASE = ParsedValue("version", pep440)
-_PYTHON = ParsedValue("version", Release)
 # Credentials in an address are refused and not repeated.
 _REGISTRY = ParsedValue("registry", lambda text: registry_address(text) if text else "")
 _PLACE = ParsedValue("publisher", parse_publisher, _absolute_place)
@@ -79,31 +77,32 @@ EXECUTION_TARGET = ParsedValue("place", parse_target)
 LAYER_CACHE = ParsedValue("repository", lambda text: layer_caches(text)[0] if text else "")
 
 
-def tensorflow_option(command: F) -> F:
-    """Add `--tensorflow VERSION`: another patch release than the environment's."""
-    return click.option(
-        "--tensorflow",
-        type=_RELEASE,
-        metavar="VERSION",
-        help="Other patch release of the environment; `show ENV` lists them.",
-    )(command)
-
-
-def cache_from_option(command: F) -> F:
-    """Add `--cache-from REGISTRY/REPOSITORY`, which may be repeated."""
-    return click.option(
-        "--cache-from",
-        type=LAYER_CACHE,
-        metavar="REGISTRY/REPOSITORY",
-        multiple=True,
-        help="Take layers from this layer cache instead of making them; it is trusted. Repeatable. "
-        "Default: `sources.layer_cache` of the spec, else ENVBUILDER_LAYER_CACHE.",
-    )(command)
-
-
-def python_option(text: str) -> Callable[[F], F]:
-    """Add `--python X.Y`."""
-    return click.option("--python", type=_PYTHON, metavar="X.Y", help=text)
+tensorflow_option = click.option(
+    "--tensorflow",
+    type=_RELEASE,
+    metavar="VERSION",
+    help="Other patch release of the environment; `show ENV` lists them.",
+)
+cache_from_option = click.option(
+    "--cache-from",
+    type=LAYER_CACHE,
+    metavar="REGISTRY/REPOSITORY",
+    multiple=True,
+    help="Take layers from this layer cache instead of making them; it is trusted. Repeatable. "
+    "Default: `sources.layer_cache` of the spec, else ENVBUILDER_LAYER_CACHE.",
+)
+runtime_option = click.option(
+    "--runtime",
+    type=EnumChoice(NodeRuntime),
+    help="Run IMAGE with apptainer or podman: a file, an OCI layout or archive, or HOST/NAME:TAG.",
+)
+device_option = click.option(
+    "--device", "devices", multiple=True, metavar="NAME", help="CDI device to use instead of all GPUs. Repeatable."
+)
+base_option = click.option(
+    "--base", default="", metavar="ID", help="Base of the image. Default: the first one available."
+)
+lock_argument = click.argument("target", metavar="[ENV|LOCK]", required=False)
 
 
 def grouped(name: str, make: Callable[..., object], *options: Callable[[F], F]) -> Callable[[F], F]:
@@ -141,28 +140,18 @@ def engine_option(text: str) -> Callable[[F], F]:
     )
 
 
-def runtime_option(command: F) -> F:
-    """Add `--runtime`; the command receives a `NodeRuntime`, or None."""
-    return click.option(
-        "--runtime",
-        type=EnumChoice(NodeRuntime),
-        help="Run IMAGE with apptainer or podman: a file, an OCI layout or archive, or HOST/NAME:TAG.",
-    )(command)
+def _allow_host_builds(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
+    context.find_root().meta[ALLOW_HOST_BUILDS.key] = value
 
 
-def host_builds_option(command: F) -> F:
-    """Add `--allow-host-builds`, which `command_settings` reads."""
-
-    def keep(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
-        context.find_root().meta[ALLOW_HOST_BUILDS.key] = value
-
-    return click.option(
-        "--allow-host-builds",
-        is_flag=True,
-        expose_value=False,
-        callback=keep,
-        help="Run code of packages with your own permissions if no sandbox is available.",
-    )(command)
+host_builds_option = click.option(
+    "--allow-host-builds",
+    is_flag=True,
+    expose_value=False,
+    callback=_allow_host_builds,
+    help="Run code of packages with your own permissions if no sandbox is available.",
+)
+"""It is read by `command_settings`."""
 
 
 def _or_empty(_context: click.Context, _option: click.Parameter, value: str | None) -> str:

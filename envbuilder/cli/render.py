@@ -8,7 +8,7 @@ import click
 from packaging.version import Version
 
 from envbuilder.cli.documents.projects import Rendered
-from envbuilder.cli.options import source_options, tensorflow_option
+from envbuilder.cli.options import lock_argument, source_options, tensorflow_option
 from envbuilder.cli.output.printing import folded, json_option, print_json
 from envbuilder.cli.session import command_session
 from envbuilder.core.references import ImageRef
@@ -22,7 +22,7 @@ from envbuilder.wiring.locks import renderable_lock
 
 
 @click.command("render")
-@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@lock_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Directory to write.")
 @click.option(
     "--host-settings",

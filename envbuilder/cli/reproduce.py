@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from envbuilder.cli.documents import images as documents
-from envbuilder.cli.options import source_options
+from envbuilder.cli.options import lock_argument, source_options
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import BuildFailed
@@ -39,7 +39,7 @@ _START = "from envbuilder.cli.main import entry; entry()"
 
 
 @click.command("reproduce")
-@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@lock_argument
 @source_options
 @json_option
 def command(target: str | None, sources: Sources, *, as_json: bool) -> None:

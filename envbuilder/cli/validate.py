@@ -18,7 +18,15 @@ from envbuilder.cli.fan_out import (
     run_elsewhere,
     sent_arguments,
 )
-from envbuilder.cli.options import LOCK_OR_ENVIRONMENT, MEMORY, EnumChoice, engine_option, grouped, runtime_option
+from envbuilder.cli.options import (
+    LOCK_OR_ENVIRONMENT,
+    MEMORY,
+    EnumChoice,
+    device_option,
+    engine_option,
+    grouped,
+    runtime_option,
+)
 from envbuilder.cli.output.fan_out import ReportOutputs
 from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.cli.output.printing import notice
@@ -77,9 +85,7 @@ _request_options = grouped(
         type=_TIER,
         help="Fail if a check of this tier is not proven.",
     ),
-    click.option(
-        "--device", "devices", multiple=True, metavar="NAME", help="CDI device to use instead of all GPUs. Repeatable."
-    ),
+    device_option,
     click.option(
         "--lock",
         type=LOCK_OR_ENVIRONMENT,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Any, TypeVar
 
 import click
 
@@ -15,22 +14,20 @@ from envbuilder.cli.output.folding import filled
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, Verbosity, say, say_event, wrapped
 
-F = TypeVar("F", bound=Callable[..., Any])
 NARROWEST, WIDEST = 60, 120
 UNLIMITED = sys.maxsize
 _INDENT = 4
 
 
-def json_option(command: F) -> F:
-    """Add `--json`: one JSON document on standard output, also for an error."""
-    return click.option(
-        "as_json", "--json", is_flag=True, callback=_asked, is_eager=True, help="Print one JSON document."
-    )(command)
-
-
 def _asked(_context: click.Context, _option: click.Parameter, value: bool) -> bool:  # noqa: FBT001  click's signature
     TERMINAL.json_asked = value
     return value
+
+
+json_option = click.option(
+    "as_json", "--json", is_flag=True, callback=_asked, is_eager=True, help="Print one JSON document."
+)
+"""The result is one JSON document on standard output, also for an error."""
 
 
 def print_json(document: object) -> None:
