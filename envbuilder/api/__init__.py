@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from envbuilder.image.builds import BuildEvent
     from envbuilder.lock.ingredient_sources import Sources
     from envbuilder.lock.lock import Lock, PackagePin
-    from envbuilder.lock.spec_values import Spec
+    from envbuilder.lock.spec import Spec
 
 _MODULES: Final = {
     "envbuilder.api.advice": ("advise", "catalog", "diagnose"),
@@ -43,7 +43,7 @@ _MODULES: Final = {
     "envbuilder.image.builds": ("BuildEvent",),
     "envbuilder.lock.lock": ("Lock", "PackagePin"),
     "envbuilder.lock.ingredient_sources": ("Sources",),
-    "envbuilder.lock.spec_values": ("Spec",),
+    "envbuilder.lock.spec": ("Spec",),
 }
 _PLACES: Final = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -20,8 +20,7 @@ from envbuilder.lock import lockfile
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.obtain import refuse_unpinned
-from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.engines import ENGINES, chosen_engine

@@ -95,9 +95,8 @@ def support(facts: CudaFacts, row: Environment, choice: BaseChoice) -> tuple[Gpu
     Raises:
         KeyError: No driver is known for the CUDA release; a loaded catalog has no such release.
     """
-    if row.cuda is None:
-        return ()
-    return tuple(_on(facts, row.cuda, choice, architecture) for architecture in facts.architectures)
+    found = (support_of(facts, row, choice, architecture.capability) for architecture in facts.architectures)
+    return tuple(each for each in found if each is not None)
 
 
 def support_of(facts: CudaFacts, row: Environment, choice: BaseChoice, capability: Release) -> GpuSupport | None:
@@ -134,11 +133,6 @@ def support_by(facts: CudaFacts, need: CudaNeed, libraries: tuple[Release, Relea
     doubt = PartCoverage(part=Part.CUDA, coverage=None, text="not proven: the catalog has no data for this GPU")
     unknown = Architecture(capability=capability, generation="", gpus=(), since=Release("0"), last=None)
     return GpuSupport(architecture=unknown, reasons=(*kernels, doubt), ptx_driver=None, driver=None)
-
-
-def _on(facts: CudaFacts, need: CudaNeed, choice: BaseChoice, architecture: Architecture) -> GpuSupport:
-    cuda, cudnn = choice.cuda or need.compiled, choice.cudnn or need.cudnn.compiled
-    return _support(facts, architecture, need.code.families, (cuda, cudnn), facts.driver_floor(cuda))
 
 
 def _support(

@@ -15,8 +15,8 @@ from envbuilder.catalog.evidence import Evidence, Grade, Unproven
 from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.keras import KerasFacts
 from envbuilder.catalog.profiles import Profile
+from envbuilder.catalog.references import TeamCatalog
 from envbuilder.catalog.sources import Advisory, SourceList
-from envbuilder.catalog.teams import TeamCatalog
 from envbuilder.core.field_rules import At, Named, NotEmpty, Omitted, Parsed, Sorted, When
 from envbuilder.core.field_types import (
     DistributionName,

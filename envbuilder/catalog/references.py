@@ -1,13 +1,14 @@
-"""References to catalogs of teams: a directory, or a commit of a git repository."""
+"""Catalogs of teams, and references to them: a directory, or a commit of a git repository."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
+from envbuilder.core.digests import shortened
 from envbuilder.core.names import shown
 
 _GIT = "git+"
@@ -106,3 +107,46 @@ def _folder(fragment: str) -> str:
     if folder == fragment or not folder or path.is_absolute() or ".." in path.parts:
         raise ValueError(f"{shown(fragment)} must be {_FOLDER}DIR, a directory of the repository")
     return str(path)
+
+
+SPECS = "specs"
+"""Directory of the specs of a catalog that other specs extend."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogPlace:
+    """The files of a catalog on this machine.
+
+    Attributes:
+        address: Address of its repository; empty for a directory.
+        commit: Commit that the files are of; empty for a directory.
+    """
+
+    folder: Path
+    address: str = ""
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamCatalog:
+    """A catalog of a team.
+
+    Attributes:
+        name: Its name, from its `catalog.yaml`.
+        place: Where its files are.
+        digest: The `sha256:…` of its files.
+        environments: Ids of its environments, sorted.
+    """
+
+    name: str
+    place: CatalogPlace
+    digest: str
+    environments: tuple[str, ...]
+
+    @property
+    def state(self) -> str:
+        """Its commit, or the digest of its files, shortened."""
+        return f"commit {self.place.commit[:12]}" if self.place.commit else f"files {shortened(self.digest)}"
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.place.address or self.place.folder}, {self.state}"

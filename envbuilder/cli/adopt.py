@@ -34,11 +34,9 @@ from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import LOCK, SPEC, digest, dump
 from envbuilder.lock.project.clues import UnusedLine
 from envbuilder.lock.project.conclusions import Conclusions, conclude
-from envbuilder.lock.project.files import project_files
 from envbuilder.lock.project.own_sources import own_files
-from envbuilder.lock.project.reading import read_project
-from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.project.reading import project_files, read_project
+from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.git_checkouts import clone, folder_of, is_address

@@ -15,9 +15,8 @@ from envbuilder.cli.options import EXECUTION_TARGET, ParsedValue, grouped
 from envbuilder.cli.output.fan_out import FanOutOutput, outcome_line
 from envbuilder.cli.output.printing import notice, print_json
 from envbuilder.cluster.execution.executor import Done, FailedItem, Lost, Outcome, WorkItem
-from envbuilder.cluster.execution.finished_items import Results
+from envbuilder.cluster.execution.finished_items import Results, run_unfinished
 from envbuilder.cluster.execution.targets import SYNTAX, ExecutionTarget
-from envbuilder.cluster.execution.unfinished import run_unfinished
 from envbuilder.core.errors import IncompleteRun, UsageError
 from envbuilder.wiring.execution import executor_of, finished_items, result_key
 from envbuilder.wiring.settings import Settings

@@ -21,8 +21,7 @@ from envbuilder.lock.diff import compare
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import SPEC, digest, dump, read_lock, replaced_lock
-from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.staleness import out_of_date, staleness
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.image_digests import with_image

@@ -14,7 +14,7 @@ from envbuilder.cli.output.reports import ReportOutput, finish, report_options
 from envbuilder.cli.session import command_session
 from envbuilder.core.files import read_text, replacing
 from envbuilder.diagnostics.multi_node.local_run import WorkerLimits
-from envbuilder.diagnostics.multi_node.script import worker_source
+from envbuilder.diagnostics.probe.script import worker_source
 from envbuilder.wiring.multi_node import LocalRequest, collected_report, local_report
 
 _MOST_WORKERS = 8

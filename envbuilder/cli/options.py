@@ -18,7 +18,7 @@ from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.lock.ingredient_sources import Sources, layer_caches
 from envbuilder.lock.lockfile import lock_path
-from envbuilder.lock.publisher_places import parse_publisher, relative_to
+from envbuilder.lock.publishers import parse_publisher, relative_to
 from envbuilder.wiring.configuration import ALLOW_HOST_BUILDS
 
 F = TypeVar("F", bound=Callable[..., Any])

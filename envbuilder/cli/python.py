@@ -17,6 +17,7 @@ from envbuilder.core.errors import ToolMissing, UsageError
 from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.core.versions import Release
+from envbuilder.image.base.available_pythons import archives_in
 from envbuilder.image.base.installed_pythons import installed_pythons
 from envbuilder.wiring.ingredients import pack_python
 from envbuilder.wiring.session import Session
@@ -64,7 +65,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
 @json_option
 def listing(*, as_json: bool) -> None:
     """List the interpreter archives in the cache directory."""
-    found = command_session().files.named("cpython-*.tar.gz")
+    found = archives_in(command_session().files.folder)
     rows = [(path.name, size(path.stat().st_size), path.parent.name) for path in found]
     if as_json:
         print_json({"schema": 1, "archives": [{"file": name, "sha256": digest} for name, _, digest in rows]})

@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from envbuilder.cli.output.progress import Progress, shown_progress
-from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel
-from envbuilder.curation.wheel_audit.claims import measured_wheel
+from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel, measured_wheel
 from envbuilder.curation.wheel_audit.measure import measure
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.index import IndexFile

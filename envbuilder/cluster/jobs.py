@@ -16,7 +16,7 @@ from envbuilder.core.digests import digest_of_file
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import write_text
 from envbuilder.core.references import ImageRef
-from envbuilder.diagnostics.multi_node.script import worker_source
+from envbuilder.diagnostics.probe.script import worker_source
 from envbuilder.image.dockerfile.build_context import TextFile
 from envbuilder.lock.lock import Lock
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TypeGuard
 
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import open_regular
 
 _PREFIX = "sha256:"
@@ -43,6 +44,41 @@ def digest_of_file(path: Path) -> str:
     """Return the digest of a regular file; errors as in `open_regular`."""
     with open_regular(path) as stream:
         return f"{_PREFIX}{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+
+
+def digits_of(digest: str) -> str:
+    """Return the 64 digits of a digest; errors as in `sha256_digest`."""
+    return sha256_digest(digest).removeprefix(_PREFIX)
+
+
+def has_digest(path: Path, digest: str) -> bool:
+    """Return True if a path is a regular file with this digest; False if it cannot be read."""
+    try:
+        return digest_of_file(path) == digest
+    except OSError:
+        return False
+
+
+def verified(path: Path, digest: str, trusted: set[Path]) -> Path:
+    """Return the path of a file of the cache, after reading it as a whole once in each process.
+
+    Args:
+        path: The file.
+        digest: Its required digest.
+        trusted: Files that were verified before; this one is added.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        VerificationFailed: It has another digest. It is removed, so that the next run gets it again.
+    """
+    if path not in trusted and digest_of_file(path) != digest:
+        path.unlink(missing_ok=True)
+        raise VerificationFailed(
+            f"{path} in the cache directory was damaged: its digest is not {digest}; it was removed",
+            hint="run the command again",
+        )
+    trusted.add(path)
+    return path
 
 
 def shortened(digest: str) -> str:

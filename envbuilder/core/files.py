@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import stat
 import uuid
 from collections.abc import Iterator
@@ -39,6 +40,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def copied(source: Path, target: Path) -> None:
+    """Copy the content of a regular file atomically, as `replacing`."""
+    with open_regular(source) as content, replacing(target) as copy:
+        shutil.copyfileobj(content, copy, CHUNK)
 
 
 def write_text(path: Path, text: str) -> None:

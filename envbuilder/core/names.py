@@ -218,10 +218,7 @@ def requirement(text: str) -> str:
     Raises:
         ValueError: It is invalid, or has an address or a marker; the lock depends on names and versions only.
     """
-    try:
-        parsed = Requirement(text)
-    except InvalidRequirement as error:
-        raise ValueError(f"{text!r} is not a requirement: {str(error).splitlines()[0]}") from None
+    parsed = _requirement(text)
     if parsed.marker or parsed.url:
         raise ValueError(f"{text!r} must not have a marker or a URL")
     return text
@@ -237,8 +234,12 @@ def requirement_name(text: str) -> str:
         >>> requirement_name("Keras_Tuner[tensorflow]>=1.1")
         'keras-tuner'
     """
+    return canonicalize_name(_requirement(text).name)
+
+
+def _requirement(text: str) -> Requirement:
     try:
-        return canonicalize_name(Requirement(text).name)
+        return Requirement(text)
     except InvalidRequirement as error:
         raise ValueError(f"{text!r} is not a requirement: {str(error).splitlines()[0]}") from None
 

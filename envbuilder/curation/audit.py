@@ -21,7 +21,7 @@ from envbuilder.curation.new_environment import NewRelease, library_set, model_f
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.wheel_audit.audited_wheel import Audit, MeasuredWheel
 from envbuilder.lock.index.index import IndexFile
-from envbuilder.lock.resolve.wheel_files import IndexCandidate, best
+from envbuilder.lock.resolve.wheel_files import best
 
 _NEWEST_GLIBC = Release("2.40")
 """Wheels for any supported Linux are accepted, because nothing in them is run."""
@@ -49,15 +49,9 @@ class MeasuredWheels(Protocol):
 
 
 def audit_row(catalog: Catalog, row: Environment, wheels: MeasuredWheels, *, python: Release | None = None) -> Audit:
-    """Measure the wheel of a row: the one for its default interpreter.
+    """Measure the wheel of a row: the one for its default interpreter, or for another one.
 
     Wheels of one release can differ: those of 1.13 and 1.14 for Python 3.6 and 3.7 were built on different systems.
-
-    Args:
-        catalog: The rows.
-        row: The row.
-        wheels: The wheels.
-        python: Interpreter of another wheel to measure.
 
     Raises:
         ResolutionFailed: The index has no such wheel.
@@ -180,13 +174,13 @@ def _record_new(
 
 
 def _best(files: tuple[IndexFile, ...], python: Release, what: str) -> IndexFile:
-    found = best((IndexCandidate(file=file.file, sha256=file.sha256) for file in files), python, _NEWEST_GLIBC)
+    found = best((file.file for file in files), python, _NEWEST_GLIBC)
     if found is None:
         known = ", ".join(map(str, pythons_of(files))) or "none"
         raise ResolutionFailed(
             f"the index has no wheel of {what} for Python {python}", hint=f"it has wheels for Python {known}"
         )
-    return next(file for file in files if file.file == found.file)
+    return next(file for file in files if file.file == found)
 
 
 def _row_of(catalog: Catalog, wheel: MeasuredWheel) -> Environment | None:

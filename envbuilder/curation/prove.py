@@ -146,13 +146,7 @@ def prove(row: Environment, grade: Grade, ports: ProofPorts, *, again: bool = Fa
 
 
 def recorded_proof(row: Environment, grade: Grade, shipped: ShippedClosures) -> Proven | None:
-    """Return the recorded result of a row whose evidence is valid; None if `prove` would run or change something.
-
-    Args:
-        row: The row.
-        grade: As in `prove`.
-        shipped: The closures that rows ship with.
-    """
+    """Return the recorded result of a row whose evidence is valid; None if `prove` would run or change something."""
     found = [shipped.find(row.id, row_request(row, choice)) for choice in row.bases]
     digests = {closure.digest for closure in found if closure is not None}
     valid = None not in found and all(_holds(entry, digests) for entry in row.evidence)

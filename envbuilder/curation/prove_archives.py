@@ -137,10 +137,7 @@ def prove_archive(archive: VendorArchive, here: OpenArchives) -> ArchiveProof | 
 def recorded(facts: ArchiveFacts, proof: ArchiveProof, *, source: str) -> ArchiveFacts:
     """Return the archives of the catalog with the size of one archive and the sha256 of each of its libraries.
 
-    Args:
-        facts: The archives.
-        proof: An archive without problems.
-        source: What was done and when, for the sources of the archive.
+    `proof` has no problems; `source` says what was done and when.
     """
     hashes = {each.soname: each.sha256 for each in proof.libraries}
     archive = proof.archive

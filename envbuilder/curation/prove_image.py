@@ -21,7 +21,7 @@ from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 TAG = "envbuilder/proving-{row}:latest"
 

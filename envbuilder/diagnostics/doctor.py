@@ -173,14 +173,7 @@ class _WithHostEnvironment:
 
 
 def decode_host_environment(document: str | bytes, origin: str) -> HostEnvironment | None:
-    """Read the environment of the host in a document of facts.
-
-    Args:
-        document: The same that `decode` reads.
-        origin: Its origin; names the file in errors.
-
-    Returns:
-        None when the document has none.
+    """Read the environment of the host in a document of facts; None if it has none. `origin` names the file in errors.
 
     Raises:
         InvalidInput: They do not match the schema of this version.
@@ -192,12 +185,7 @@ def decode_host_environment(document: str | bytes, origin: str) -> HostEnvironme
 
 
 def with_host_environment(document: bytes, host_environment: HostEnvironment | None) -> bytes:
-    """Return the probe's document with the environment of the host in a field of its own.
-
-    Args:
-        document: Output of the probe.
-        host_environment: None leaves the document as it is.
-    """
+    """Return the probe's document with the environment of the host in a field of its own; unchanged for None."""
     if host_environment is None:
         return document
     return _written(load_object(document, surrogates=True) | {HOST_ENVIRONMENT: dump(host_environment)})

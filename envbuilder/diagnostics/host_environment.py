@@ -128,11 +128,7 @@ class HostEnvironmentPorts:
 def start_host_environment(
     host: HostEnvironmentPorts, *, limit: float = SOURCE_SECONDS
 ) -> Callable[[], HostEnvironment]:
-    """Start all requests at once.
-
-    Args:
-        host: What is asked.
-        limit: Seconds that each source has.
+    """Start all requests at once; each source has `limit` seconds.
 
     Returns:
         A function that waits for the results, but no longer than the limit allows.

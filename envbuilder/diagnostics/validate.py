@@ -19,7 +19,7 @@ from envbuilder.diagnostics.probe.decoding import read_answer
 from envbuilder.diagnostics.probe.requests import ProbeRequest, launch, request_for
 from envbuilder.image.embedded_lock import ImageEngine, lock_inside, no_hook
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.lock_environments import environment_of
+from envbuilder.lock.staleness import environment_of
 from envbuilder.oci.runtime.command import RunResult
 
 
@@ -50,14 +50,7 @@ class Validation:
 def validate(
     catalog: Catalog, wanted: Validation, lock: Lock | None, engine: ImageEngine, clock: Callable[[], float]
 ) -> Report:
-    """Probe an image and check the facts.
-
-    Args:
-        catalog: The rows.
-        wanted: The image and the extent.
-        lock: Lock of the image; None takes the lock inside it.
-        engine: Runs the probe.
-        clock: Returns seconds, monotonic.
+    """Probe an image and check the facts; without a lock, by the lock inside the image.
 
     Raises:
         UsageError: The engine has no such image, or it contains no lock and none was given.
@@ -106,14 +99,7 @@ def validate_facts(  # noqa: PLR0913  each is a part of one report
 ) -> Report:
     """Check facts that were gathered elsewhere.
 
-    Args:
-        catalog: The rows.
-        lock: The expected pins.
-        facts: Facts of a probe.
-        tier: Their extent; None means the GPU tier if the probe was asked to compute on GPUs.
-        required: Tier that must be proven.
-        subject: Name of the validated object.
-        seconds: Duration of the probe.
+    Without a tier it is the GPU tier if the probe was asked to compute on GPUs.
     """
     asked_for_gpus = not (isinstance(facts.gpu, Unseen) and facts.gpu.kind == NOT_ASKED.kind)
     return run_checks(
@@ -167,13 +153,6 @@ def validate_target(
 ) -> Report:
     """Run the probe in a target and check its facts.
 
-    Args:
-        catalog: The rows.
-        lock: Lock of the target.
-        target: What is validated.
-        look: Runs the probe in it.
-        clock: Returns seconds, monotonic.
-
     Raises:
         ToolFailed: The probe gave no answer.
     """
@@ -192,13 +171,7 @@ def validate_target(
 
 
 def by_command(python: str, origin: str, run: Callable[[tuple[str, ...]], RunResult]) -> ProbeRunner:
-    """Return a runner of the probe that needs one command and no writable files.
-
-    Args:
-        python: Path of the interpreter in the target.
-        origin: Origin of the facts.
-        run: Runs a command in the target.
-    """
+    """Return a runner of the probe that needs one command and no writable files; `python` is a path in the target."""
 
     def look(request: ProbeRequest) -> Facts:
         done = run(launch(python, request))

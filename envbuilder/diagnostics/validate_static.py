@@ -25,14 +25,9 @@ from envbuilder.lock.lockfile import digest, dump_pins
 def validate_static(
     subject: Subject, lock: Lock | None, work: Path, clock: Callable[[], float], *, required: Tier | None = None
 ) -> Report:
-    """Inspect the layers of an image and check their content.
+    """Inspect the layers of an image and check their content; without a lock, by the lock inside the image.
 
-    Args:
-        subject: The image; its layers can be fetched.
-        lock: Lock of the image; None takes the lock inside it.
-        work: Directory for layers while they are read.
-        clock: Returns seconds, monotonic.
-        required: Tier that must be proven.
+    `work` is a directory for layers while they are read.
 
     Raises:
         UsageError: The image contains no lock and none was given; or its layers are unavailable.

@@ -114,18 +114,18 @@ def assemble(  # noqa: PLR0913  three are options
         fetching = Fetching(context=context, journal=journal, stack=stack, cancellation=cancellation)
         making = Making(context=context, journal=journal, fetching=fetching, stack=stack)
         for each in drafts:
-            fetching.pull(each, layer_format)
-        archives = [pin for each in drafts for pin in each.archives(context.store)]
-        packages = [pin for each in drafts for pin in each.missing(context.store)]
+            fetching.pull(each)
+        archives = [pin for each in drafts for pin in each.archives()]
+        packages = [pin for each in drafts for pin in each.missing()]
         for each in drafts:
             # First: the interpreter in it compiles what is fetched.
             fetching.order_base(each)
         fetching.order(packages, context.archives.missing(archives), drafts)
         for each, target in zip(drafts, targets, strict=True):
-            making.order(each, layer_format)
-            making.order_sends(each, layer_format, target)
+            making.order(each)
+            making.order_sends(each, target)
         making.settle()
-        images = tuple(_finished(each, making, layer_format) for each in drafts)
+        images = tuple(_finished(each, making) for each in drafts)
         fetching.close()
     fetched = context.store.received.take()
     return Assembly(images=images, fetched=fetched, steps=journal.steps(), seconds=context.clock() - started)
@@ -137,7 +137,8 @@ def _elsewhere(pushes: LayerPushes | None, *, digests_only: bool, whole: bool) -
     return pushes.held if pushes and not whole else lambda _layers: frozenset()
 
 
-def _finished(done: Draft, making: Making, layer_format: LayerFormat) -> Assembled:
+def _finished(done: Draft, making: Making) -> Assembled:
+    layer_format = done.layer_format
     pins = list(done.in_base)
     records = []
     made = set()
@@ -158,7 +159,7 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat) -> Assembl
     image = image_of(done.plan, pins, done.base_config, packer=packer_of(layer_format))
     _compare(done.lock, image, layer_format)
     clashes = clashes_between_packages(done.plan, done.ingredients)
-    unknown = _unknown_layers(done, layer_format)
+    unknown = _unknown_layers(done)
     notes = tuple(dict.fromkeys((*clashes, *unknown, *(note for record in records for note in record.notes))))
     # Of layers that only the lock knows, the libraries are unknown; they were compared when it was written.
     is_compared = done.lock.image is not None and (not made or bool(done.unrecorded - made))
@@ -173,9 +174,9 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat) -> Assembl
     )
 
 
-def _unknown_layers(done: Draft, layer_format: LayerFormat) -> tuple[str, ...]:
+def _unknown_layers(done: Draft) -> tuple[str, ...]:
     """Return a note for each layer with listed files that is not made for this image; nothing in other formats."""
-    listed = [layer for layer, _ in done.lock.prioritized_files] if layer_format is LayerFormat.ESTARGZ else []
+    listed = [layer for layer, _ in done.lock.prioritized_files] if done.layer_format is LayerFormat.ESTARGZ else []
     there = {layer.id for layer in done.layers}
     return tuple(
         f"`prioritized_files` names the layer {layer}, which is not made for this image: record the reads again"

@@ -5,14 +5,13 @@ That of vendor archives can replace every publisher: `--publisher '*'=DIR/archiv
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.core.digests import digest_of_file
+from envbuilder.core.digests import has_digest
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.core.files import CHUNK, open_regular, replacing
+from envbuilder.core.files import copied, replacing
 from envbuilder.image.bundle import files_of
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest, dump
@@ -63,8 +62,7 @@ class FileDirectory:
 
     def _take(self, path: Path, expected: str) -> None:
         try:
-            with open_regular(path) as source, self.store.writing(expected=expected) as copy:
-                shutil.copyfileobj(source, copy, CHUNK)
+            self.store.take(path, expected)
         except VerificationFailed as error:
             self.progress(f"{path} is damaged or belongs to another lock: {error.message}")
 
@@ -79,10 +77,9 @@ class FileDirectory:
 
     def _put(self, file: NamedFile) -> Path:
         target = self.folder / file.path
-        if not _is(target, file.digest):
+        if not has_digest(target, file.digest):
             target.parent.mkdir(parents=True, exist_ok=True)
-            with self.store.verified(file.digest).open("rb") as source, replacing(target) as copy:
-                shutil.copyfileobj(source, copy, CHUNK)
+            copied(self.store.verified(file.digest), target)
         return target
 
     def put_lock(self, lock: Lock) -> Path:
@@ -115,11 +112,3 @@ def named_files(lock: Lock) -> tuple[NamedFile, ...]:
         digits = each.removeprefix("sha256:")
         found.append(NamedFile(path=paths.get(digits, f"{_BLOBS}/{digits}"), digest=each))
     return tuple(sorted(found, key=lambda file: file.path))
-
-
-def _is(path: Path, expected: str) -> bool:
-    """Return True if a regular file has this digest."""
-    try:
-        return digest_of_file(path) == expected
-    except OSError:
-        return False

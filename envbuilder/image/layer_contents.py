@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from envbuilder.core.elf_segments import MAGIC
 from envbuilder.core.image_layout import LIBRARIES, LOCK_FILE, PYTHON, VENV
 from envbuilder.core.json_fields import parsed, record, records, text
 from envbuilder.image.contents import ImageContent, LibraryFile
@@ -19,7 +20,6 @@ from envbuilder.oci.layout.layer_compression import unpacked
 from envbuilder.oci.layout.layer_tar import LayerMember, LayerTar
 from envbuilder.oci.tar.members import Kind, Member
 
-_ELF = b"\x7fELF"
 _COMPARED = re.compile(
     rf".*/site-packages/.*|{LIBRARIES}/lib(?:cu|nv)[^/]*|(?!usr/(?!local/)|lib|bin/|sbin/|var/|{PYTHON}/).*"
 )
@@ -143,7 +143,7 @@ class _Look:
         first = next(pieces, b"")
         text = bytearray() if size <= _LARGEST_TEXT and _TEXTS.fullmatch(path) else None
         digest = hashlib.sha256() if _COMPARED.fullmatch(path) else None
-        if first.startswith(_ELF):
+        if first.startswith(MAGIC):
             with tempfile.TemporaryFile() as library:
                 _pour(chain((first,), pieces), text, digest, library)
                 library.seek(0)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder import __version__
 from envbuilder.core.errors import SourceUnreachable
-from envbuilder.core.files import CHUNK
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Lock, OwnFile, PythonPin, ToolPin
@@ -105,5 +103,4 @@ def keep_own_files(files: Iterable[OwnFile], store: Store) -> None:
     for file in files:
         digest = f"sha256:{file.sha256}"
         if not store.has(digest):
-            with Path(file.source).open("rb") as source, store.writing(expected=digest) as copy:
-                shutil.copyfileobj(source, copy, CHUNK)
+            store.take(Path(file.source), digest)

@@ -12,7 +12,7 @@ from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 _SHOWN = 5
 _LAYERS = "layers: those that {} has by their keys are not made here, and their content is not compared"

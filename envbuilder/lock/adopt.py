@@ -22,7 +22,7 @@ from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.lock import OwnFile
 from envbuilder.lock.project.clues import Clue, ClueKind, UnusedLine
 from envbuilder.lock.project.conclusions import Conclusions, Device
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 _TOPICS = {
     Topic.PATCH: ClueKind.TENSORFLOW,

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 
 from envbuilder.core.errors import ResolutionFailed, TimeLimitReached
 from envbuilder.core.names import requirement_name
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 _WORDS = re.compile(r"[a-z0-9][a-z0-9._-]*")
 

@@ -1,17 +1,17 @@
-"""Choice among the bases of an environment for a spec, with the reason for each refusal."""
+"""Located bases and refusals, and the choice among the bases of an environment for a spec."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from envbuilder.catalog.environments import BaseChoice, BaseSystem, Environment, PythonProvider
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.locations import Located, Location, Refused
-from envbuilder.lock.lock import BasePin, PythonPin
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.lock import BasePin, OsPackagePin, PythonPin
+from envbuilder.lock.spec import Spec
 
 
 class BaseSource(Protocol):
@@ -83,3 +83,45 @@ def _candidates(row: Environment, spec: Spec) -> Iterator[BaseChoice | Refused]:
                 reason=f"has Python {choice.python}, not {spec.python}",
                 hint=f"remove `python:`, or set it to {choice.python}",
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """An available base, with its interpreter."""
+
+    choice: BaseChoice
+    base: BasePin
+    python: PythonPin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """An unavailable base.
+
+    Attributes:
+        reason: Why, in a few words for use after a colon.
+        hint: What would make it available; may be empty.
+    """
+
+    base: str
+    reason: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.base}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OsPackages:
+    """OS packages on top of a base.
+
+    Attributes:
+        pins: Exact files, sorted by name.
+        missing: Suites of updates that the archive did not have.
+    """
+
+    pins: tuple[OsPackagePin, ...]
+    missing: tuple[str, ...] = ()
+
+
+Location: TypeAlias = Located | Refused

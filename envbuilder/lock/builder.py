@@ -13,11 +13,11 @@ from envbuilder.catalog.node_requirements import RUNS_OR_UNPROVEN, node_requirem
 from envbuilder.catalog.verdicts import stack_of
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.lock.base_choice import Located, Refused
 from envbuilder.lock.inputs import inputs
-from envbuilder.lock.locations import Located, Refused
 from envbuilder.lock.lock import CatalogPin, CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
 from envbuilder.lock.profiles import ChosenProfile, profile_inputs
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 _ASYNC_SINCE = Version("2.6")
 """First release where `TF_GPU_ALLOCATOR=cuda_malloc_async` works.

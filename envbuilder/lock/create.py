@@ -11,11 +11,10 @@ from envbuilder.catalog.environments import BaseChoice, BaseKind, Catalog, CudaP
 from envbuilder.core.errors import UsageError
 from envbuilder.core.names import requirement_name
 from envbuilder.core.versions import Release
-from envbuilder.lock.base_choice import BaseSource, PythonSource, choose
+from envbuilder.lock.base_choice import BaseSource, Located, Location, OsPackages, PythonSource, Refused, choose
 from envbuilder.lock.builder import LockIngredients, assemble, refuse_policy
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.inputs import has_same_base
-from envbuilder.lock.locations import Located, Location, OsPackages, Refused
 from envbuilder.lock.lock import BasePin, Lock, PackageGroup, PackagePin, PythonPin, ToolPin
 from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, requirements_of, resolve_profiles
 from envbuilder.lock.resolve.requests import (
@@ -29,7 +28,7 @@ from envbuilder.lock.resolve.requests import (
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.resolve.tensorflow_distributions import tensorflows
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.lock.staleness import row_of
 
 

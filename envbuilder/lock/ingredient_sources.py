@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.field_rules import At, Entries, Omitted, Parsed
 from envbuilder.core.references import registry_address, registry_repository
-from envbuilder.lock.publisher_places import publisher_name, publisher_place
+from envbuilder.lock.publishers import publisher_name, publisher_place
 
 
 def _addresses(value: object) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from envbuilder.core.digests import digest_of, shortened
 from envbuilder.core.versions import Release
 from envbuilder.lock.lock import Lock, OwnFile, PrioritizedFiles
 from envbuilder.lock.prioritized_files import dump_prioritized
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 UPGRADED = "upgraded"
 """Input of a lock whose packages were upgraded: the day."""

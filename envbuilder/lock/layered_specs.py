@@ -10,8 +10,7 @@ from typing import assert_never
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from envbuilder.catalog.references import CatalogReference, DirectoryReference, GitReference
-from envbuilder.catalog.teams import SPECS, TeamCatalog
+from envbuilder.catalog.references import SPECS, CatalogReference, DirectoryReference, GitReference, TeamCatalog
 from envbuilder.core.conversion.reading import Path as FieldPath
 from envbuilder.core.errors import Fault, InvalidInput, UsageError
 from envbuilder.core.files import read_text
@@ -19,8 +18,7 @@ from envbuilder.core.names import shown
 from envbuilder.core.references import normalized
 from envbuilder.core.yaml.documents import Mapping, Node, ParsedDocument, Scalar, Sequence, read
 from envbuilder.core.yaml.structured import line_of, value_of
-from envbuilder.lock.spec import decoded
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec, decoded
 
 EXTENDS = "extends"
 _MOST_LAYERS = 8

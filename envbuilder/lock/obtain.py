@@ -18,8 +18,7 @@ from envbuilder.lock.lock import Lock, ToolPin
 from envbuilder.lock.lockfile import digest, dump, read_lock
 from envbuilder.lock.profiles import ChosenProfile
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
-from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.staleness import as_shipped, out_of_date, staleness
 from envbuilder.lock.targets import LockTarget, default_name
 
@@ -107,12 +106,7 @@ class LockCache:
         kept = self.find(spec)
         if kept is not None:
             return kept
-        path = self._path(spec)
-        made = locker(spec)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, dump(made))
-        self.progress(f"wrote the lock {path}")
-        return made
+        return _keep(self._path(spec), locker(spec), self.progress)
 
     def _path(self, spec: Spec) -> Path:
         name = "@".join(
@@ -142,7 +136,10 @@ def obtain_with_profile(
     if kept is not None:
         progress(f"using the lock {path}")
         return replace(kept, name=lock.name)
-    made = extend()
+    return _keep(path, extend(), progress)
+
+
+def _keep(path: Path, made: Lock, progress: Callable[[str], None]) -> Lock:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, dump(made))
     progress(f"wrote the lock {path}")

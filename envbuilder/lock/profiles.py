@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import Protocol
 
 from packaging.version import Version
 
@@ -13,23 +12,9 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.lock.closures import Chosen
-from envbuilder.lock.lock import Lock, PackageGroup
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.lock.resolve.requests import grouped_as, in_layer_order
 from envbuilder.lock.resolve.resolver import Resolution, Resolver
-
-
-class BaseDistribution(Protocol):
-    """One distribution that an image has without the profile."""
-
-    @property
-    def name(self) -> str:
-        """Normalized name."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """Exact version."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +57,7 @@ def requirements_of(profiles: Iterable[ChosenProfile]) -> tuple[str, ...]:
 
 def profile_request(
     profiles: Iterable[ChosenProfile],
-    installed: Iterable[BaseDistribution],
+    installed: Iterable[Chosen | PackagePin],
     shared: Resolution,
 ) -> Resolution:
     """Return the request for what profiles add to an image, which keeps its packages exactly as they are.
@@ -97,7 +82,7 @@ def profile_request(
 
 
 def resolve_profiles(
-    profiles: Sequence[ChosenProfile], installed: Sequence[BaseDistribution], shared: Resolution, resolver: Resolver
+    profiles: Sequence[ChosenProfile], installed: Sequence[Chosen | PackagePin], shared: Resolution, resolver: Resolver
 ) -> tuple[Chosen, ...]:
     """Return the files that profiles add to an image, sorted by name; none of the packages that it has already.
 
@@ -171,7 +156,7 @@ def profile_inputs(profiles: Iterable[ChosenProfile]) -> tuple[tuple[str, str], 
     return tuple((f"profiles.{profile.id}", ", ".join(profile.requirements)) for profile in profiles)
 
 
-def _exactly(pin: BaseDistribution) -> str:
+def _exactly(pin: Chosen | PackagePin) -> str:
     return f"{pin.name}=={pin.version}"
 
 

@@ -1,22 +1,28 @@
-"""Decoder of `envbuilder.yaml`."""
+"""Values of a spec, and the decoder of `envbuilder.yaml`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Annotated
 
+from packaging.version import Version
+
+from envbuilder.catalog.references import CatalogReference, catalog_reference
 from envbuilder.core.conversion.reading import Mismatch
-from envbuilder.core.field_rules import At, Entries, Parsed
-from envbuilder.core.field_types import exactly
-from envbuilder.core.image_paths import ImagePath
-from envbuilder.core.names import account_name
+from envbuilder.core.field_rules import At, Entries, Omitted, Parsed, Sorted
+from envbuilder.core.field_types import DistributionName, ImageName, RowId, exactly
+from envbuilder.core.image_paths import AllowedPath, ImagePath
+from envbuilder.core.memory_policy import ALL, MemoryPolicy, plain_policy
+from envbuilder.core.names import account_name, os_package, pep440, requirement, requirement_name
+from envbuilder.core.versions import Release
 from envbuilder.core.yaml.documents import ParsedDocument
 from envbuilder.core.yaml.structured import structured
-from envbuilder.lock.container_settings import DEFAULT_USER, AccountId, User
-from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.lock import OwnFile
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.container_settings import DEFAULT_USER, UNSET, AccountId, ContainerSettings, User, Variables
+from envbuilder.lock.ingredient_sources import NO_SOURCES, Sources
+from envbuilder.lock.lock import OwnFile, PrioritizedFiles
+from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
 
 SPEC_SCHEMA = 1
 
@@ -82,3 +88,83 @@ def with_sources(spec: Spec, named: Sources) -> Spec:
         accept_nvidia_eula=named.accept_nvidia_eula or own.accept_nvidia_eula,
     )
     return replace(spec, sources=merged)
+
+
+def _own_package(text: str) -> str:
+    """Return a requirement for an own package, unchanged.
+
+    Raises:
+        ValueError: It is not a requirement, or is for another build of TensorFlow.
+    """
+    name = requirement_name(requirement(text))
+    if name in OTHER_BUILDS:
+        raise ValueError(
+            f"{name} is another build of TensorFlow: an image contains only that of its environment (remove it; "
+            "`tensorflow:` selects a patch release)"
+        )
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """Content of `envbuilder.yaml`; the defaults are those of `build ENV` without a file.
+
+    Attributes:
+        environment: Id of the environment.
+        packages: Own Python packages, as PEP 508 requirements, sorted.
+        apt: Own OS packages, sorted.
+        source_builds: Own packages that may be built from source, sorted.
+        build_tools: OS packages of the stage that builds them, such as compilers, sorted; not in the image.
+        build_requires: Python packages of that stage, such as build backends, as PEP 508 requirements, sorted; not in
+            the image.
+        cutoff: Own packages uploaded after this day are ignored; None for the environment's day.
+        tensorflow: Patch release; None for the environment's own.
+        python: Interpreter version; None for that of the chosen base.
+        base: Id of the base to use; empty for the environment's order of preference.
+        env: Environment variables, sorted by name.
+        settings: Settings of containers, each a field of the spec.
+        require_driver: Whether NVIDIA's container runtime refuses nodes that cannot run the image.
+        files: Own files, sorted by path.
+        prioritized_files: List of the files that are fetched first in the format `estargz`, relative to the spec; empty
+            for none.
+        prioritized: Content of that list.
+        allow: Absolute paths, sorted: files of own packages that may hide or replace another file, and system programs
+            that keep their set-user-ID and set-group-ID bits.
+        user: User in the image.
+        memory: Memory policy.
+        sources: Sources of ingredients on this machine.
+        profiles: Ids of profiles to add, sorted.
+        name: Name of the image below `envbuilder/`; empty for the default of the command that builds.
+        catalogs: Catalogs of teams, in order of precedence, highest last.
+        extends: Spec whose values this one adds to or replaces: a path, or `CATALOG:NAME`; empty for none.
+    """
+
+    environment: str
+    packages: Annotated[tuple[Annotated[str, Parsed(_own_package)], ...], Sorted()] = ()
+    apt: Annotated[tuple[Annotated[str, Parsed(os_package)], ...], Sorted()] = ()
+    source_builds: Annotated[tuple[DistributionName, ...], Sorted()] = ()
+    build_tools: Annotated[tuple[Annotated[str, Parsed(os_package)], ...], Sorted()] = ()
+    build_requires: Annotated[tuple[Annotated[str, Parsed(requirement)], ...], Sorted()] = ()
+    cutoff: date | None = None
+    tensorflow: Annotated[Version, Parsed(pep440)] | None = None
+    python: Release | None = None
+    base: str = ""
+    env: Variables = ()
+    settings: Annotated[ContainerSettings, At()] = UNSET
+    require_driver: bool = False
+    files: Annotated[tuple[OwnFile, ...], Omitted()] = ()
+    prioritized_files: str = ""
+    prioritized: Annotated[PrioritizedFiles, Omitted()] = ()
+    allow: Annotated[tuple[AllowedPath, ...], Sorted()] = ()
+    user: Annotated[User, Omitted()] = DEFAULT_USER
+    memory: Annotated[MemoryPolicy, Parsed(plain_policy, of=object)] = ALL
+    sources: Sources = NO_SOURCES
+    profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
+    name: ImageName = ""
+    catalogs: tuple[Annotated[CatalogReference, Parsed(catalog_reference)], ...] = ()
+    extends: str = ""
+
+    @property
+    def has_build_stage(self) -> bool:
+        """True if own packages that have no wheel are built in a stage of their own."""
+        return bool(self.source_builds and (self.build_tools or self.build_requires))

@@ -6,17 +6,18 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+from packaging.version import Version
+
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.selection import select
-from envbuilder.core.errors import UnknownEnvironment
+from envbuilder.core.errors import UnknownEnvironment, UsageError
 from envbuilder.lock.diff import LockChange, changed_inputs
 from envbuilder.lock.inputs import UPGRADED, inputs
-from envbuilder.lock.lock import Lock, PackageGroup
-from envbuilder.lock.lock_environments import unread_catalog
+from envbuilder.lock.lock import CatalogPin, Lock, PackageGroup
 from envbuilder.lock.profiles import chosen_profiles, profile_inputs
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 
 def staleness(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[LockChange, ...]:
@@ -81,3 +82,27 @@ def row_of(catalog: Catalog, spec: Spec, upgrade: date | None) -> Environment:
     """Return the environment of a spec, with its packages moved to a day if one is given."""
     row = select(catalog, spec.environment, spec.tensorflow)
     return replace(row, cutoff=upgrade, upgraded=True) if upgrade else row
+
+
+def environment_of(catalog: Catalog, lock: Lock) -> Environment:
+    """Return the environment of a lock, with the release of TensorFlow that the lock has.
+
+    Raises:
+        UsageError: It is from the catalog of a team, which this command did not read.
+        UnknownEnvironment: There is no such environment.
+    """
+    try:
+        return select(catalog, lock.environment, Version(lock.framework_version))
+    except UnknownEnvironment as error:
+        if lock.catalog:
+            raise unread_catalog(lock, lock.catalog) from error
+        raise
+
+
+def unread_catalog(lock: Lock, pin: CatalogPin) -> UsageError:
+    """Return the error for an environment whose catalog is not available."""
+    return UsageError(
+        f"{lock.environment} is an environment of the catalog {pin}, which this command did not read",
+        hint=f"name the catalog {pin.name!r} below `catalogs:` in the spec, or in ENVBUILDER_CATALOGS: "
+        + (f"git+URL@{pin.commit}" if pin.commit else "its directory, or git+URL@COMMIT"),
+    )

@@ -22,9 +22,8 @@ from envbuilder.lock.lock import Lock, OwnFile, PrioritizedFiles
 from envbuilder.lock.lockfile import LOCK, SPEC, lock_path, read_lock
 from envbuilder.lock.own_files import beside, surveyed
 from envbuilder.lock.prioritized_files import named_list
-from envbuilder.lock.publisher_places import relative_to
-from envbuilder.lock.spec import decoded
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.publishers import relative_to
+from envbuilder.lock.spec import Spec, decoded
 
 _MOST_CHARACTERS = 100
 
@@ -43,15 +42,8 @@ class LockTarget:
     spec: Spec | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowTarget:
-    """An environment, with a spec that only names it."""
-
-    spec: Spec
-
-
-def target(catalog: Catalog, name: str | None, *, tensorflow: Version | None = None) -> LockTarget | RowTarget:
-    """Return the lock or environment for an argument.
+def target(catalog: Catalog, name: str | None, *, tensorflow: Version | None = None) -> LockTarget | Spec:
+    """Return the lock for an argument, or for an environment a spec that only names it.
 
     Args:
         catalog: The environments.
@@ -65,9 +57,7 @@ def target(catalog: Catalog, name: str | None, *, tensorflow: Version | None = N
     if path is not None:
         return _lock_target(catalog, path)
     assert name is not None  # noqa: S101  `lock_path` refuses None where there is no lock
-    return RowTarget(
-        spec=Spec(environment=select(catalog, named(catalog, name).id, tensorflow).id, tensorflow=tensorflow)
-    )
+    return Spec(environment=select(catalog, named(catalog, name).id, tensorflow).id, tensorflow=tensorflow)
 
 
 def default_name(path: Path, environment: str, rows: Collection[str]) -> str:

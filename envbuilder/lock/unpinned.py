@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 
 from envbuilder.catalog.environments import BaseChoice, BaseKind, BaseSystem, PythonProvider
 from envbuilder.core.versions import Release
-from envbuilder.lock.base_choice import PythonSource
+from envbuilder.lock.base_choice import Located, OsPackages, PythonSource, Refused
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.locations import Located, OsPackages, Refused
 from envbuilder.lock.lock import BasePin, OsPackagePin, PythonPin
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,16 +11,17 @@ import errno
 import hashlib
 import os
 import re
+import shutil
 import stat
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.core.digests import digest_of_file, is_digest, sha256_digest
+from envbuilder.core.digests import digits_of, is_digest, verified
 from envbuilder.core.errors import DiskFull, VerificationFailed
 from envbuilder.core.file_locks import hold, hold_now, locked, open_lock
 from envbuilder.core.files import CHUNK, open_regular
@@ -107,11 +108,10 @@ class Store:
             writer.write(content)
         return writer.digest
 
-    def take(self, file: Path) -> str:
-        """Store a copy of a file; return its digest."""
-        with file.open("rb") as stream, self.writing() as writer:
-            while chunk := stream.read(CHUNK):
-                writer.write(chunk)
+    def take(self, file: Path, expected: str = "") -> str:
+        """Store a copy of a regular file; return its digest; `expected` and errors as in `writing`."""
+        with open_regular(file) as stream, self.writing(expected) as writer:
+            shutil.copyfileobj(stream, writer, CHUNK)
         return writer.digest
 
     @contextmanager
@@ -125,7 +125,7 @@ class Store:
             VerificationFailed: The digest differs.
             DiskFull: No space is left.
         """
-        part = self._parts() / f"new-{uuid.uuid4().hex}"
+        part = self._made("parts") / f"new-{uuid.uuid4().hex}"
         try:
             with full_disk(part), _exclusive(part) as stream:
                 writer = Writer(stream, self.check)
@@ -151,7 +151,7 @@ class Store:
             VerificationFailed: The content does not match; it is removed.
             DiskFull: No space is left; the partial content is kept for the next run.
         """
-        part = self._parts() / digits_of(digest)
+        part = self._made("parts") / digits_of(digest)
         with full_disk(part), _exclusive(part) as stream:
             if self.has(digest):
                 part.unlink(missing_ok=True)
@@ -168,25 +168,17 @@ class Store:
                 raise VerificationFailed(f"the downloaded content has the digest {receiver.digest}, not {digest}")
             self._settle(part, digest)
 
-    @contextmanager
-    def only_one(self, name: str) -> Iterator[None]:
+    def only_one(self, name: str) -> AbstractContextManager[None]:
         """Hold an exclusive lock on a name, for processes and threads.
 
         Args:
             name: Letters, digits, `-` and `.`.
         """
-        place = self.folder / "waiting"
-        place.mkdir(parents=True, exist_ok=True)
-        with locked(place / name):
-            yield
+        return locked(self._made("waiting") / name)
 
-    @contextmanager
-    def shared(self, name: str) -> Iterator[None]:
+    def shared(self, name: str) -> AbstractContextManager[None]:
         """Hold a shared lock on a name while the block runs; see `is_held`."""
-        place = self.folder / "waiting"
-        place.mkdir(parents=True, exist_ok=True)
-        with locked(place / name, shared=True):
-            yield
+        return locked(self._made("waiting") / name, shared=True)
 
     def is_held(self, name: str) -> bool:
         """Return True if a name is locked."""
@@ -199,23 +191,13 @@ class Store:
         finally:
             os.close(handle)
 
-    @contextmanager
-    def used(self) -> Iterator[None]:
+    def used(self) -> AbstractContextManager[None]:
         """Prevent pruning while the block runs; others may use the store too."""
-        with self._gate(shared=True):
-            yield
+        return locked(self._made() / "gate", shared=True)
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> AbstractContextManager[None]:
         """Wait until the store is unused, and block other users while the block runs."""
-        with self._gate(shared=False):
-            yield
-
-    @contextmanager
-    def _gate(self, *, shared: bool) -> Iterator[None]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with locked(self.folder / "gate", shared=shared):
-            yield
+        return locked(self._made() / "gate")
 
     def entries(self) -> Iterator[tuple[str, int, float]]:
         """Yield digest, bytes and modification time of every file in no particular order; skip unrelated files."""
@@ -254,8 +236,9 @@ class Store:
                         part.unlink()
         return freed
 
-    def _parts(self) -> Path:
-        place = self.folder / "parts"
+    def _made(self, name: str = "") -> Path:
+        """Return the directory, or one in it; create it if it is missing."""
+        place = self.folder / name
         place.mkdir(parents=True, exist_ok=True)
         return place
 
@@ -265,37 +248,6 @@ class Store:
         part.chmod(_SETTLED)
         part.replace(target)
         self.trusted.add(target)
-
-
-def verified(path: Path, digest: str, trusted: set[Path]) -> Path:
-    """Return the path of a file of the cache, after reading it as a whole once in each process.
-
-    Args:
-        path: The file.
-        digest: Its required digest.
-        trusted: Files that were verified before; this one is added.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        VerificationFailed: It has another digest. It is removed, so that the next run gets it again.
-    """
-    if path not in trusted and digest_of_file(path) != digest:
-        path.unlink(missing_ok=True)
-        raise VerificationFailed(
-            f"{path} in the cache directory was damaged: its digest is not {digest}; it was removed",
-            hint="run the command again",
-        )
-    trusted.add(path)
-    return path
-
-
-def digits_of(digest: str) -> str:
-    """Return the 64 digits of a digest.
-
-    Raises:
-        ValueError: It is not a sha256 digest.
-    """
-    return sha256_digest(digest).removeprefix(_ALGORITHM)
 
 
 class Writer:

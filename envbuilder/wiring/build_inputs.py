@@ -31,7 +31,7 @@ from envbuilder.image.mirror.file_mirror import NO_MIRROR
 from envbuilder.image.render import ContextFiles, CopiedFile, HostFile
 from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import Following, ImageRunner
-from envbuilder.lock.index.credentials import address_of
+from envbuilder.lock.index.configured_indexes import address_of
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.oci.images import AssembledImage

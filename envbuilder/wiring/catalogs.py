@@ -8,8 +8,13 @@ from typing import assert_never
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.catalog.references import CatalogReference, DirectoryReference, GitReference, catalog_reference
-from envbuilder.catalog.teams import CatalogPlace
+from envbuilder.catalog.references import (
+    CatalogPlace,
+    CatalogReference,
+    DirectoryReference,
+    GitReference,
+    catalog_reference,
+)
 from envbuilder.core.errors import UsageError, without_logins
 from envbuilder.wiring.configuration import CATALOGS, Given
 from envbuilder.wiring.settings import Settings

@@ -9,9 +9,9 @@ from envbuilder.cluster.image_stack import image_stack
 from envbuilder.cluster.jobs import ClusterJob, job_image
 from envbuilder.core.errors import UsageError
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.lock_environments import environment_of
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.obtain import refuse_unpinned
+from envbuilder.lock.staleness import environment_of
 from envbuilder.lock.targets import LockTarget, target
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session

@@ -24,7 +24,7 @@ from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import UsageError, VerificationFailed, without_logins
 from envbuilder.curation.proof.catalog_files import CatalogFiles
-from envbuilder.lock.publisher_places import relative_to
+from envbuilder.lock.publishers import relative_to
 from envbuilder.wiring.catalogs import configured_catalogs
 from envbuilder.wiring.configuration import (
     ACCEPT_NVIDIA_EULA,

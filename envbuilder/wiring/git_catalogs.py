@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from envbuilder.catalog.references import GitReference
-from envbuilder.catalog.teams import SPECS
+from envbuilder.catalog.references import SPECS, GitReference
 from envbuilder.core.errors import SourceUnreachable, ToolMissing, UsageError, VerificationFailed
 from envbuilder.core.http.trust import ca_variable
 

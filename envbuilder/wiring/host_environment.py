@@ -19,8 +19,7 @@ from envbuilder.diagnostics.host_environment import Address, HostEnvironmentPort
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.builds import EngineInfo
 from envbuilder.image.docker.engine import connect, default_registry, is_there
-from envbuilder.lock.index.credentials import address_of
-from envbuilder.lock.index.default_index import configured_index, default_index
+from envbuilder.lock.index.configured_indexes import address_of, configured_index, default_index
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.wiring.configuration import DEBIAN_MIRROR

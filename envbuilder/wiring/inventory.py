@@ -12,11 +12,10 @@ from envbuilder.core.cache_directories import STORE
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.available_pythons import is_of_system, needed_glibc, packed_pythons, python_programs
-from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.tree_descriptions import TreeDescription, current
 from envbuilder.image.docker.endpoint import image_names
 from envbuilder.lock.ingredient_sources import NO_SOURCES, Sources
-from envbuilder.lock.publisher_places import is_address, place_of
+from envbuilder.lock.publishers import is_address, place_of
 from envbuilder.oci.store import Store
 from envbuilder.wiring.mirrors import mirrors, places_of_publishers, registry_mirror
 from envbuilder.wiring.settings import NOWHERE, Settings
@@ -35,7 +34,7 @@ def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = No
     return Inventory(
         bases=frozenset((*_trees(settings, catalog), *_images(catalog, images or frozenset()))),
         engine=images is not None,
-        pythons=packed_pythons(FileStore(folder=_cache(settings) / "files")),
+        pythons=packed_pythons(_cache(settings) / "files"),
         installed=tuple(_installed(settings, catalog)),
         standalone=Buildability.YES if settings.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
         distributions=frozenset(kind for kind in BaseKind if kind.is_tree and mirrors(settings, named, kind)),

@@ -24,9 +24,8 @@ from envbuilder.lock.base_remedies import explained
 from envbuilder.lock.create import lock
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import BasePin, Lock
-from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Spec
-from envbuilder.lock.targets import LockTarget, RowTarget, target
+from envbuilder.lock.spec import Spec, with_sources
+from envbuilder.lock.targets import LockTarget, target
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
 from envbuilder.wiring.build_inputs import lock_files
 from envbuilder.wiring.ingredients import ingredient_sources
@@ -129,7 +128,7 @@ def obtain_lock(
             found, sources = _of_file(session, there, named, base, tensorflow)
             tell_lock(session, found, sources)
             return found, sources
-        case RowTarget(spec=spec):
+        case Spec() as spec:
             wanted = with_sources(replace(spec, base=base), named)
             return _lock_cache(session).obtain(wanted, partial(locked, session)), wanted.sources
 
@@ -150,7 +149,7 @@ def known_lock(
     match target(session.catalog, name, tensorflow=tensorflow):
         case LockTarget() as there:
             return _of_file(session, there, named, base, tensorflow)
-        case RowTarget(spec=spec):
+        case Spec() as spec:
             wanted = with_sources(replace(spec, base=base), named)
             return _lock_cache(session).find(wanted) or unpinned_lock(session, wanted), wanted.sources
 

@@ -11,7 +11,7 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import registry_address, registry_repository
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.publisher_places import parse_publisher, refuse_unknown
+from envbuilder.lock.publishers import parse_publisher, refuse_unknown
 from envbuilder.wiring.configuration import (
     DEBIAN_KEYRING,
     DEBIAN_MIRROR,

@@ -20,7 +20,8 @@ from envbuilder.diagnostics.multi_node.local_run import VirtualHost, WorkerLimit
 from envbuilder.image.builder import Engine
 from envbuilder.image.embedded_lock import lock_inside
 from envbuilder.image.running.image_runner import ImageRunner
-from envbuilder.oci.runtime.networks import InNetwork, LinkedNetworks, linked_networks
+from envbuilder.oci.runtime.networks import LinkedNetworks, in_network, linked_networks
+from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import joining
 from envbuilder.wiring.build_inputs import image_runner
 from envbuilder.wiring.engines import reference_of
@@ -85,7 +86,7 @@ def _hosts(session: Session, runner: ImageRunner, networks: LinkedNetworks, give
     path = session.settings.environ.get("PATH", "")
     sandbox = joining(session.settings.use("work"), path, networks.joined[0])
     for index, (joined, address) in enumerate(zip(networks.joined, networks.addresses, strict=True)):
-        inside = InNetwork(sandbox=sandbox, network=joined, given=given)
+        inside = in_network(sandbox, joined, given)
         yield VirtualHost(
             name=f"worker-{index}",
             address=address,
@@ -94,7 +95,7 @@ def _hosts(session: Session, runner: ImageRunner, networks: LinkedNetworks, give
         )
 
 
-def _same(sandbox: InNetwork) -> InNetwork:
+def _same(sandbox: Sandbox) -> Sandbox:
     return sandbox
 
 

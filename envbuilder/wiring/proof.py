@@ -15,7 +15,7 @@ from typing import BinaryIO
 from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
 from envbuilder.catalog.cuda import Linkage
 from envbuilder.catalog.environments import Environment
-from envbuilder.catalog.teams import TeamCatalog
+from envbuilder.catalog.references import TeamCatalog
 from envbuilder.curation.proof.bare_environments import BareEnvironments
 from envbuilder.curation.proof.interpreters import HostPythons
 from envbuilder.curation.prove import ProofPorts
@@ -32,8 +32,8 @@ from envbuilder.image.vendor.placement import library_path
 from envbuilder.lock.create import lock
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, PackageGroup
-from envbuilder.lock.publisher_places import EVERY, place_of
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.publishers import EVERY, place_of
+from envbuilder.lock.spec import Spec
 from envbuilder.oci.store import Store
 from envbuilder.wiring.build_inputs import package_files
 from envbuilder.wiring.engines import docker_builder

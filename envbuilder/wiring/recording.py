@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.catalog.teams import TeamCatalog
+from envbuilder.catalog.references import TeamCatalog
 from envbuilder.core.errors import UsageError
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.wiring.settings import Settings

@@ -17,7 +17,7 @@ from envbuilder.lock.index.fetching import fetch_unpinned
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import LOCK, lock_path, read_lock
-from envbuilder.lock.publisher_places import is_address
+from envbuilder.lock.publishers import is_address
 from envbuilder.wiring.configuration import OSV
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session

@@ -16,8 +16,8 @@ from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.engine import connect
 from envbuilder.image.layers.records import Records
 from envbuilder.image.layers.shipped_digests import ShippedLayers
-from envbuilder.lock.index.credentials import index_logins
-from envbuilder.lock.resolve.remembered import RememberedResolutions
+from envbuilder.lock.index.configured_indexes import index_logins
+from envbuilder.lock.resolve.resolver import RememberedResolutions
 from envbuilder.oci.runtime.landlock import Landlock
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import confine

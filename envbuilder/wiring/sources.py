@@ -27,8 +27,7 @@ from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.programs import BaseHost, run_program
 from envbuilder.image.base.python_archive import pack
 from envbuilder.image.base.python_survey import PythonArchive
-from envbuilder.image.base.uv_python import from_uv
-from envbuilder.image.base.uv_tool import find_uv
+from envbuilder.image.base.uv_tool import find_uv, from_uv
 from envbuilder.image.docker.engine import default_registry
 from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, RegistryMirror
 from envbuilder.lock.closures import Chosen

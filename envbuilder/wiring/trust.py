@@ -8,12 +8,11 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.http.origins import without_login
 from envbuilder.core.uv import uv_environ
 from envbuilder.image.trust import Origins, Told, trusted_by_lock, trusted_by_spec
-from envbuilder.lock.index.credentials import address_of
-from envbuilder.lock.index.default_index import configured_index, settings_of
+from envbuilder.lock.index.configured_indexes import address_of, configured_index, settings_of
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.wiring.build_inputs import lock_files
 from envbuilder.wiring.layer_caches import caches_to_read
 from envbuilder.wiring.mirrors import mirror_repository, mirrors, registry_mirror

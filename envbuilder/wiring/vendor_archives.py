@@ -14,8 +14,8 @@ from envbuilder.image.vendor.libraries import ArchiveFiles, VendorArchives
 from envbuilder.image.vendor.publishers import Publishers
 from envbuilder.lock.index.index import Index, IndexFile
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
     accepts_nvidia_eula,

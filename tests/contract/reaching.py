@@ -7,7 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from envbuilder.oci.runtime.networks import InNetwork, linked_networks
+from envbuilder.oci.runtime.networks import in_network, linked_networks
 from envbuilder.oci.runtime.sandbox import Sandbox, Task
 from envbuilder.oci.runtime.selection import candidates, joining
 
@@ -31,7 +31,7 @@ def reach(tree: Path, work: Path, name: str) -> list[str]:
         sandbox: Sandbox = joining(work, _PROGRAMS, networks.joined[0])
         if name:
             sandbox = next(each for each in candidates(work, _PROGRAMS) if each.name == name)
-        hosts = [InNetwork(sandbox=sandbox, network=each) for each in networks.joined]
+        hosts = [in_network(sandbox, each) for each in networks.joined]
         tasks = [
             Task(
                 tree=tree,

@@ -12,7 +12,7 @@ from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.web import Web
 from envbuilder.core.uv import Uv
 from envbuilder.image.base.uv_tool import find_uv
-from envbuilder.lock.index.credentials import index_logins
+from envbuilder.lock.index.configured_indexes import index_logins
 from envbuilder.lock.index.fetching import fetch, length_of
 from envbuilder.lock.index.uv_index import UvIndex
 from tests.fakes.private_index import FILE, PASSWORD, USER, Server, serving

@@ -21,8 +21,7 @@ from envbuilder.image.base.programs import BaseHost, run_program
 from envbuilder.image.base.python_archive import pack
 from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebTree, TreeStore
-from envbuilder.image.base.uv_python import from_uv
-from envbuilder.image.base.uv_tool import find_uv
+from envbuilder.image.base.uv_tool import find_uv, from_uv
 from envbuilder.oci.tar.members import Kind, Member, of_tar
 from tests.e2e.conftest import Tool
 
@@ -118,9 +117,9 @@ def docker(*arguments: str, stdin: Path = Path(os.devnull)) -> str:
 @pytest.fixture(scope="module")
 def image(trees: tuple[DebTree, DebTree], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     out = tmp_path_factory.mktemp("image") / "image.tar"
-    archive = docker_archive(trees[0], out, epoch=EPOCH, labels={"io.envbuilder.test": "yes"}, tags=(TAG,))
-    docker("load", "--input", str(archive.path))
-    yield archive.image_id, trees[0].digest
+    image_id = docker_archive(trees[0], out, epoch=EPOCH, labels={"io.envbuilder.test": "yes"}, tags=(TAG,))
+    docker("load", "--input", str(out))
+    yield image_id, trees[0].digest
     docker("image", "rm", TAG)
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from envbuilder.catalog.environments import BaseChoice, BaseKind
 from envbuilder.core.errors import ResolutionFailed
 from envbuilder.core.references import normalized
+from envbuilder.lock.base_choice import Located, OsPackages, Refused
 from envbuilder.lock.closures import Chosen
-from envbuilder.lock.locations import Located, OsPackages, Refused
 from envbuilder.lock.lock import OsPackagePin
 from envbuilder.lock.resolve.resolver import Resolution
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 
 def made_up_sha256(name: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from envbuilder.catalog.environments import BaseKind, BaseSystem, PythonProvider
 from envbuilder.core.versions import Release
+from envbuilder.lock.base_choice import Refused
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, OsPackagePin, PythonPin
 from tests.fakes.resolver import made_up_sha256
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.core.yaml.documents import read
-from envbuilder.lock.spec import decoded
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec, decoded
 
 
 def read_spec(text: str, file: str) -> Spec:

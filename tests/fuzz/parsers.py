@@ -27,6 +27,7 @@ from envbuilder.cluster.fleet.report.formats import FLEET_FORMATS
 from envbuilder.core.archives.extraction import extract
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import DataSection, open_elf, read_shared_object
+from envbuilder.core.elf_segments import read_dynamic_names
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.http.credentials import netrc_logins
 from envbuilder.core.http.limits import decimal
@@ -34,8 +35,7 @@ from envbuilder.core.http.origins import scheme_of
 from envbuilder.core.http.retries import retry_after
 from envbuilder.core.json_fields import parsed, record, records
 from envbuilder.core.references import ImageRef
-from envbuilder.core.uv import read_pylock
-from envbuilder.core.uv_failures import failure_of
+from envbuilder.core.uv import failure_of, read_pylock
 from envbuilder.core.yaml.documents import parse
 from envbuilder.curation.wheel_audit.build_info import read_build_info
 from envbuilder.curation.wheel_audit.gpu_code import read_gpu_code
@@ -383,6 +383,11 @@ PARSERS: Mapping[str, Parser] = {
         run=_elf,
         seeds=lambda: (seeds.shared_library(("libc.so.6", "libm.so.6")),),
         refuses=(Damaged,),
+    ),
+    "elf-segments": Parser(
+        run=lambda data, _: read_dynamic_names(io.BytesIO(data)),
+        seeds=lambda: (seeds.shared_library(("libc.so.6", "libm.so.6")),),
+        refuses=(OSError, ValueError, OverflowError),
     ),
     "gpu-code": Parser(run=_gpu_code, seeds=lambda: seeds.FATBIN, refuses=(Damaged,)),
     "ptx": Parser(run=lambda data, _: read_ptx_header(data), seeds=lambda: seeds.PTX, refuses=(Damaged,)),

@@ -25,7 +25,7 @@ from envbuilder.cluster.slurm.batch_scripts import Runtime, batch_scripts
 from envbuilder.core.references import ImageRef
 from envbuilder.image.dockerfile.build_context import TextFile
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row
 from tests.golden.products import made
 

@@ -15,7 +15,7 @@ from envbuilder.lock.container_settings import DEFAULT_USER, ContainerSettings, 
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row
 from tests.fakes.ports import lock_ports
 from tests.fakes.resolver import FakeResolver
@@ -79,10 +79,14 @@ def images() -> dict[str, Spec]:
 
 
 def image_files(folder: str) -> Iterator[tuple[str, str]]:
-    """The texts of one rendered folder; what is the same for all images is left to `shared_files`."""
+    """The texts of one rendered folder; what is the same for all images is left to `shared_files`.
+
+    The lists of the layers are kept for one image: `test_every_environment` compares those of all with their locks.
+    """
     files = rendered(made(images()[folder]), TEMPLATES)
     for file in files.texts:
-        if file.path not in {"tools/with-host", "host/README"}:
+        is_list = file.path.startswith("layers/") and folder != "images/a-team"
+        if file.path not in {"tools/with-host", "host/README"} and not is_list:
             yield f"{folder}/{file.path}", file.text
     yield f"{folder}/attachments.txt", "".join(f"{file.sha256} {file.path}\n" for file in files.attachments)
 

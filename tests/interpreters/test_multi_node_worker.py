@@ -20,7 +20,7 @@ import pytest
 from envbuilder.core.observation import Seen, Unseen
 from envbuilder.diagnostics.multi_node.decoding import decode_worker
 from envbuilder.diagnostics.multi_node.facts import WorkerFacts
-from envbuilder.diagnostics.multi_node.script import worker_source
+from envbuilder.diagnostics.probe.script import worker_source
 from tests.interpreters.interpreters import interpreters
 
 # The worker has no annotations.

@@ -12,7 +12,7 @@ from envbuilder.image.plan.plan import LayerKind
 from envbuilder.lock.create import lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.oci.images import LayerFormat
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.ports import lock_ports

@@ -9,7 +9,7 @@ from envbuilder.catalog.environments import CudaProvider, Environment
 from envbuilder.core.versions import Release
 from envbuilder.image.render import rendered
 from envbuilder.lock.create import lock
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row
 from tests.fakes.ports import lock_ports
 

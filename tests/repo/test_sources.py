@@ -65,7 +65,7 @@ def test_archives_are_read_and_links_are_made_in_one_package() -> None:
         "core/archives/zip_reader.py": "opens it after a look at its directory",
         "core/archives/confined_writer.py": "makes links through handles",
         "image/layers/sdists.py": "writes a wheel",
-        "lock/resolve/placeholder_wheels.py": "writes a wheel",
+        "lock/resolve/uv_resolver.py": "writes a wheel",
         "curation/wheel_audit/wheel_archive.py": "reads single members of a wheel into temporary files",
         "oci/layout/directory.py": "links a blob of the store, under its digest",
         "oci/runtime/container_init.py": "makes /dev of a sandbox",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from envbuilder.catalog.archives import ArchiveFacts
-from envbuilder.catalog.environments import Catalog
+from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.keras import KerasFacts
-from envbuilder.catalog.load.files import in_order, read_rows, structured_file
+from envbuilder.catalog.load.environments import Proof, read_environment, read_proof
 from envbuilder.catalog.load.tables import (
     read_advisories,
     read_archives,
@@ -24,6 +25,7 @@ from envbuilder.catalog.load.tables import (
 )
 from envbuilder.core.conversion.reading import Tables
 from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.files import read_text
 
 T = TypeVar("T")
 States: TypeAlias = tuple[tuple[Path, int, int, int], ...]
@@ -94,3 +96,52 @@ def _loaded(folder: Path, _states: States) -> Catalog:
 
 def _optional(file: Path, decode: Callable[[str, str], T], faults: list[Fault]) -> T | None:
     return structured_file(file, decode, faults) if file.exists() else None
+
+
+def structured_file(file: Path, decode: Callable[[str, str], T], faults: list[Fault]) -> T | None:
+    """Return the decoded file; None if it has faults, which are added to `faults`."""
+    try:
+        return decode(read_text(file), str(file))
+    except InvalidInput as error:
+        faults.extend(error.faults)
+        return None
+
+
+def read_rows(folder: Path, cuda: CudaFacts, tables: Tables, faults: list[Fault]) -> tuple[Environment, ...]:
+    """Return the environments of a directory with their evidence, by file name; those with faults are left out.
+
+    Args:
+        folder: Holds `environments/*.yaml` and for each of these `evidence/*.yaml`.
+        cuda: Driver and GPU tables, for the rules.
+        tables: Bases, libraries and advisories by id, as `bases`, `libraries` and `advisories`.
+        faults: Receives all faults.
+    """
+    return tuple(_rows(folder, cuda, tables, faults))
+
+
+def _rows(folder: Path, cuda: CudaFacts, tables: Tables, faults: list[Fault]) -> Iterator[Environment]:
+    for file in sorted((folder / "environments").glob("*.yaml")):
+        proof = _proof(folder / "evidence" / file.name, faults)
+        row = structured_file(file, partial(read_environment, cuda=cuda, tables=tables, proof=proof), faults)
+        if row is not None:
+            yield row
+    faults.extend(
+        Fault(file=str(file), line=0, field="", problem="environments/ has no such environment")
+        for file in sorted((folder / "evidence").glob("*.yaml"))
+        if not (folder / "environments" / file.name).exists()
+    )
+
+
+def _proof(file: Path, faults: list[Fault]) -> Proof:
+    if not file.exists():
+        hint = "write one with an entry of grade `documented`: where it is stated that the environment works, and when"
+        faults.append(
+            Fault(file=str(file), line=0, field="", problem="is missing: each environment has evidence", hint=hint)
+        )
+        return Proof()
+    return structured_file(file, partial(read_proof, row=file.stem), faults) or Proof()
+
+
+def in_order(rows: Iterable[Environment]) -> tuple[Environment, ...]:
+    """Return environments by TensorFlow version, those with GPU support first."""
+    return tuple(sorted(rows, key=lambda row: (row.framework.version, row.cuda is None, row.id)))

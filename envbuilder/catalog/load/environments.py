@@ -113,10 +113,10 @@ def read_environment(text: str, file: str, *, cuda: CudaFacts, tables: Tables, p
 def _row_problems(row: Environment, name: str, cuda: CudaFacts) -> Iterator[Mismatch]:
     if row.id != name:
         yield Mismatch(path=("id",), problem=f"must be the name of the file, {name!r}")
-    for rule in RULES:
-        for field, problem in rule.problems(row, cuda):
+    for rule_id, rule in RULES.items():
+        for field, problem in rule(row, cuda):
             steps = (int(step) if step.isdigit() else step for step in _STEP.findall(field))
-            yield Mismatch(path=tuple(steps), problem=f"{problem} [{rule.id}]")
+            yield Mismatch(path=tuple(steps), problem=f"{problem} [{rule_id}]")
 
 
 def _with_package(wheel: FrameworkWheel) -> tuple[OtherRelease, ...]:

@@ -11,11 +11,10 @@ from typing import Protocol, TypeVar
 
 from envbuilder.catalog.cuda import LibrarySet
 from envbuilder.catalog.environments import BaseSystem, Catalog, Environment
-from envbuilder.catalog.load.catalog import States, load_catalog, states_of
-from envbuilder.catalog.load.files import in_order, read_rows, structured_file
+from envbuilder.catalog.load.catalog import States, in_order, load_catalog, read_rows, states_of, structured_file
 from envbuilder.catalog.load.tables import SchemaNumber, read_advisories, read_bases, read_libraries
+from envbuilder.catalog.references import SPECS, CatalogPlace, TeamCatalog
 from envbuilder.catalog.sources import Advisory
-from envbuilder.catalog.teams import SPECS, CatalogPlace, TeamCatalog
 from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.conversion.reading import Path as FieldPath
 from envbuilder.core.digests import digest_of_file

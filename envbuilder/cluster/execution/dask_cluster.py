@@ -24,9 +24,6 @@ class DaskExecutor:
     """The `Executor` of a Dask cluster.
 
     Args:
-        target: The cluster.
-        distributed: The library.
-        progress: Progress callback; receives one line of text.
         patience: Seconds that the cluster may be without any worker.
         poll: Seconds between two looks at the commands.
     """

@@ -11,11 +11,7 @@ from envbuilder.core.json_input import LARGEST, load_object
 
 
 def pack_files(files: Mapping[str, str]) -> bytes:
-    """Return files as one value; equal files give equal bytes.
-
-    Args:
-        files: Content by path, relative and with `/`.
-    """
+    """Return files, content by relative path, as one value; equal files give equal bytes."""
     return zlib.compress(canonical_json(dict(files)))
 
 

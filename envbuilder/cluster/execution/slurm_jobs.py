@@ -91,8 +91,6 @@ class SlurmExecutor:
     """The `Executor` of a Slurm cluster.
 
     Args:
-        queue: The queue.
-        progress: Progress callback; receives one line of text.
         poll: Seconds between two looks at the queue.
         grace: Seconds that a result may take to appear after its job has ended.
     """

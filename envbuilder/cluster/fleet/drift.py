@@ -38,13 +38,7 @@ def earlier_facts(earlier: Collection, node: str) -> Facts | None:
 def fleet_drift(
     earlier: Collection, changes: Mapping[str, tuple[NodeChange, ...] | None], unproven: Sequence[str]
 ) -> Drift:
-    """Return the drift of a fleet.
-
-    Args:
-        earlier: The earlier collection.
-        changes: Changes of each node with facts; None for a node without earlier facts.
-        unproven: Nodes without facts now.
-    """
+    """Return the drift of a fleet; a node without earlier facts has None as changes, an unproven one no facts now."""
     shared: dict[NodeChange, list[str]] = {}
     for node, found in changes.items():
         for change in found or ():

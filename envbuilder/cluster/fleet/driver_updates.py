@@ -19,10 +19,6 @@ Judge: TypeAlias = Callable[[FleetImage, Host], Compatibility]
 def driver_updates(verdicts: Sequence[ImageVerdicts], judge: Judge) -> tuple[DriverUpdate, ...]:
     """Return updates of the driver by which at least one image runs on more nodes.
 
-    Args:
-        verdicts: The verdicts for the fleet as it is.
-        judge: Returns the verdict for an image on a machine.
-
     Returns:
         Those that help most nodes first, then the older driver. Of drivers with one effect only the oldest is named.
     """

@@ -43,13 +43,9 @@ class _Node:
 def check_fleet(
     catalog: Catalog, images: Sequence[FleetImage], collection: Collection, earlier: Collection | None = None
 ) -> FleetReport:
-    """Judge every image on every node of a collection.
+    """Judge every image on every node of a collection; with an earlier one, the drift since then.
 
-    Args:
-        catalog: The environments, and the tables of drivers and GPUs.
-        images: At least one; names are unique.
-        collection: Facts of the nodes.
-        earlier: An earlier collection of the same fleet, for drift.
+    The names of images are unique.
     """
     nodes: list[_Node] = []
     silent: list[SilentNode] = []

@@ -41,9 +41,6 @@ def equal_part(host: Host) -> Host:
 def grouped_nodes(hosts: Iterable[tuple[str, Host]]) -> tuple[NodeGroup, ...]:
     """Return groups of equal machines.
 
-    Args:
-        hosts: Names with their machines.
-
     Returns:
         Largest first; groups of one size in the order of their first node.
     """

@@ -23,10 +23,7 @@ def is_node_name(text: str) -> bool:
 
 
 def expand_names(text: str) -> tuple[str, ...]:
-    """Return the names of a list, each once, in its order.
-
-    Args:
-        text: Names and ranges, separated by commas or white space.
+    """Return the names of a list, each once, in its order; white space separates names as commas do.
 
     Raises:
         UsageError: It is not such a list, or has more than `MOST_NODES` names.

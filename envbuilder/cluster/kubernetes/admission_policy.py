@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.catalog.node_requirements import describe
@@ -16,33 +15,8 @@ _REQUIRED_AFFINITY = "requiredDuringSchedulingIgnoredDuringExecution"
 _LONGEST_MESSAGE = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyExpressions:
-    """Expressions in CEL; each reads the variables before it.
-
-    Attributes:
-        images: Images of all containers of the pod.
-        uses_image: Whether one of them is the image, whose containers decide the rest.
-        stated: Node selector terms of the pod, each a list of conditions as text.
-        required: Terms of the nodes that run the image, in the same form.
-        by_digest: No container names the repository without a digest.
-        by_scheduler: The pod is not bound to a node.
-        on_fitting_nodes: Every term of the pod has all conditions of a required term.
-        message: What is wrong if it does not hold.
-    """
-
-    images: str
-    uses_image: str
-    stated: str
-    required: str
-    by_digest: str
-    by_scheduler: str
-    on_fitting_nodes: str
-    message: str
-
-
-def policy_expressions(image: RegistryImage, terms: tuple[Term, ...], text: str) -> PolicyExpressions:
-    """Return the expressions of a policy."""
+def _expressions(image: RegistryImage, terms: tuple[Term, ...], text: str) -> dict[str, str]:
+    """Return expressions in CEL by the names that the template has for them; each reads the variables before it."""
     repository = image.reference.repository
     affinity = f"variables.pod.affinity.nodeAffinity.{_REQUIRED_AFFINITY}"
     present = (
@@ -50,45 +24,44 @@ def policy_expressions(image: RegistryImage, terms: tuple[Term, ...], text: str)
         f" && has({affinity.rpartition('.')[0]}.{_REQUIRED_AFFINITY})"
     )
     condition = "e.key + ' ' + e.operator + ' ' + (has(e.values) ? e.values.join(',') : '')"
-    return PolicyExpressions(
-        images=(
+    return {
+        # Images of all containers of the pod.
+        "images": (
             "variables.pod.containers.map(c, c.image)"
             " + (has(variables.pod.initContainers) ? variables.pod.initContainers.map(c, c.image) : [])"
         ),
-        uses_image=f"variables.images.exists(i, i.endsWith('@{image.reference.digest}'))",
-        stated=(
+        # One of them is the image, whose containers decide the rest.
+        "uses_image": f"variables.images.exists(i, i.endsWith('@{image.reference.digest}'))",
+        # Node selector terms of the pod, each a list of conditions as text; and those of the nodes that run the image.
+        "stated": (
             f"{present} ? {affinity}.nodeSelectorTerms.map(t,"
             f" has(t.matchExpressions) ? t.matchExpressions.map(e, {condition}) : []) : []"
         ),
-        required="[" + ",\n".join(f"[{', '.join(map(_literal, term))}]" for term in terms) + "]",
-        by_digest=(
+        "required": "[" + ",\n".join(f"[{', '.join(map(_literal, term))}]" for term in terms) + "]",
+        # No container names the repository without a digest.
+        "by_digest": (
             f"variables.images.all(i, i.contains('@sha256:')"
             f" || (i != '{repository}' && !i.startsWith('{repository}:')))"
         ),
-        by_scheduler="!variables.usesImage || !has(variables.pod.nodeName) || variables.pod.nodeName == ''",
-        on_fitting_nodes=(
+        # The pod is not bound to a node.
+        "by_scheduler": "!variables.usesImage || !has(variables.pod.nodeName) || variables.pod.nodeName == ''",
+        # Every term of the pod has all conditions of a required term.
+        "on_fitting_nodes": (
             "!variables.usesImage || (size(variables.stated) > 0 && variables.stated.all(t,"
             " variables.required.exists(r, r.all(c, c in t))))"
         ),
-        message=f"add the node affinity of `envbuilder cluster kubernetes`: {text}"[:_LONGEST_MESSAGE],
-    )
+        "message": f"add the node affinity of `envbuilder cluster kubernetes`: {text}"[:_LONGEST_MESSAGE],
+    }
 
 
 def admission_policy(job: ClusterJob, image: RegistryImage, labels: DriverLabels, templates: Path) -> TextFile:
-    """Return the policy and its binding.
-
-    Args:
-        job: The job; only its lock, image and nodes count.
-        image: The image of the job.
-        labels: Labels of the driver's release.
-        templates: Directory of the Jinja templates.
-    """
+    """Return the policy and its binding; of the job only lock, image and nodes count."""
     text = describe(job.requirements)
     values = {
         "job": job,
         "lines": header_lines(job.requirements),
         "quoted": quoted,
-        "cel": policy_expressions(image, selector_terms(job.requirements, labels), text),
+        "cel": _expressions(image, selector_terms(job.requirements, labels), text),
     }
     template = environment(templates / "cluster" / "kubernetes").get_template("admission.yaml.j2")
     return TextFile(path="admission.yaml", text=template.render(values))

@@ -28,13 +28,7 @@ class Runtime(StrEnum):
 
 
 def batch_scripts(job: ClusterJob, runtime: Runtime, constraint: str, templates: Path) -> tuple[TextFile, ...]:
-    """Return the files of a job for `sbatch`, sorted by path.
-
-    Args:
-        job: The job.
-        runtime: Program that starts the image.
-        constraint: Value of `--constraint`; empty for none.
-        templates: Directory of the Jinja templates.
+    """Return the files of a job for `sbatch`, sorted by path; an empty constraint is none.
 
     Raises:
         UsageError: The runtime does not start such an image.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, is_dataclass
 from datetime import date
 from enum import StrEnum
 from types import NoneType, UnionType
@@ -20,7 +20,6 @@ from typing import (
     Final,
     Literal,
     NotRequired,
-    TypeVar,
     Union,
     get_args,
     get_origin,
@@ -28,7 +27,8 @@ from typing import (
     is_typeddict,
 )
 
-from envbuilder.core.field_rules import At, Entries, Inside, Named, NotEmpty, Omitted, Parsed, Tagged, When
+from envbuilder.core.conversion.records import bare, hinted_fields, rule_of
+from envbuilder.core.field_rules import At, Entries, Inside, Named, NotEmpty, Parsed, Tagged, When
 from envbuilder.core.versions import Release
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -126,25 +126,21 @@ class _Schemas:
         return _object(properties, required, closed=False) | _described(kind)
 
     def _record(self, hint: Any, kind: Any) -> dict[str, Any]:  # noqa: ANN401
-        hints = get_type_hints(kind, include_extras=True)
-        bound = dict(zip(getattr(kind, "__parameters__", ()), get_args(hint), strict=True))
         notes = dict(_fields_of(kind))
         whole = _object({}, [], closed=self._closed)
-        for each in fields(kind):
-            inner = _bound(hints[each.name], bound)
-            if not _rules(inner, Omitted):
-                self._add(whole, each, inner, notes.get(each.name, ""))
+        for each, inner in hinted_fields(hint):
+            self._add(whole, each, inner, notes.get(each.name, ""))
         return whole | _described(kind)
 
     def _add(self, whole: dict[str, Any], field: Field[Any], hint: Any, note: str) -> None:  # noqa: ANN401
         """Add a field to an object: at its place, which may be in an inner object, or be the object itself."""
-        [at] = _rules(hint, At) or [At(field.name)]
+        at = rule_of(hint, At) or At(field.name)
         if not at.names:
             merged = self._merged(hint)
             whole["properties"] |= merged["properties"]
             whole["required"] += merged["required"]
             return
-        is_required = not (_has_default(field) or _is_optional(hint) or _rules(hint, When))
+        is_required = not (_has_default(field) or NoneType in get_args(bare(hint)) or rule_of(hint, When) is not None)
         *outer, last = at.names
         for name in outer:
             if is_required and name not in whole["required"]:
@@ -173,9 +169,9 @@ class _Schemas:
                 case Named():
                     return {"type": "string"}
                 case Tagged():
-                    return self._tagged(get_args(_bare(inner)), rule)
+                    return self._tagged(get_args(bare(inner)), rule)
                 case Entries():
-                    return self._entries(get_args(_bare(inner))[0])
+                    return self._entries(get_args(bare(inner))[0])
                 case Inside(name=name):
                     return _object({name: self.of(inner)}, [name], closed=self._closed)
                 case NotEmpty():
@@ -195,12 +191,8 @@ class _Schemas:
         return {"anyOf": variants}
 
     def _entries(self, each: Any) -> dict[str, Any]:  # noqa: ANN401
-        if get_origin(each) is tuple:
-            value = get_args(each)[1]
-        else:
-            hints = get_type_hints(get_origin(each) or each, include_extras=True)
-            value = _bound(list(hints.values())[1], {})
-        return {"type": "object", "additionalProperties": self.of(value)}
+        hints = get_args(each) if get_origin(each) is tuple else [hint for _, hint in hinted_fields(each)]
+        return {"type": "object", "additionalProperties": self.of(hints[1])}
 
 
 def _object(properties: dict[str, Any], required: list[str], *, closed: bool) -> dict[str, Any]:
@@ -239,24 +231,3 @@ def _name(hint: Any) -> str:  # noqa: ANN401
 
 def _has_default(field: Field[Any]) -> bool:
     return field.default is not MISSING or field.default_factory is not MISSING
-
-
-def _is_optional(hint: Any) -> bool:  # noqa: ANN401
-    return NoneType in get_args(_bare(hint))
-
-
-def _bare(hint: Any) -> Any:  # noqa: ANN401
-    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
-
-
-def _rules(hint: Any, kind: type[Any]) -> list[Any]:  # noqa: ANN401
-    rules = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    return [rule for rule in rules if isinstance(rule, kind)]
-
-
-def _bound(hint: Any, bound: dict[Any, Any]) -> Any:  # noqa: ANN401
-    """Return a hint with its type variables replaced."""
-    if isinstance(hint, TypeVar):
-        return bound[hint]
-    free = getattr(hint, "__parameters__", ())
-    return hint[tuple(bound[each] for each in free)] if free else hint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from operator import attrgetter
 from types import NoneType
@@ -173,12 +173,18 @@ def _mapping(
 
 
 def _members(hint: Any, converters: Converters) -> tuple[RecordField, ...]:  # noqa: ANN401
-    """Return the fields of a dataclass that documents have, in its order."""
+    return tuple(_member(each, inner, converters) for each, inner in hinted_fields(hint))
+
+
+def hinted_fields(hint: Any) -> Iterator[tuple[Field[Any], Any]]:  # noqa: ANN401
+    """Yield the fields of a dataclass that documents have, with their hints, in its order."""
     kind = get_origin(hint) or hint
     hints = get_type_hints(kind, include_extras=True)
     bound = dict(zip(getattr(kind, "__parameters__", ()), get_args(hint), strict=True))
-    hinted = ((each, _bind(hints[each.name], bound)) for each in fields(kind))
-    return tuple(_member(each, hint, converters) for each, hint in hinted if _rule(hint, Omitted) is None)
+    for each in fields(kind):
+        inner = _bind(hints[each.name], bound)
+        if rule_of(inner, Omitted) is None:
+            yield each, inner
 
 
 def bare(hint: Any) -> Any:  # noqa: ANN401
@@ -187,18 +193,19 @@ def bare(hint: Any) -> Any:  # noqa: ANN401
 
 
 def _member(field: Field[Any], hint: Any, converters: Converters) -> RecordField:  # noqa: ANN401
-    at = _rule(hint, At)
+    at = rule_of(hint, At)
     return RecordField(
         name=field.name,
         names=at.names if at else (field.name,),
         converter=converters(hint),
         default=_default(field),
         optional=NoneType in get_args(bare(hint)),
-        when=_rule(hint, When),
+        when=rule_of(hint, When),
     )
 
 
-def _rule(hint: Any, kind: type[T]) -> T | None:  # noqa: ANN401
+def rule_of(hint: Any, kind: type[T]) -> T | None:  # noqa: ANN401
+    """Return the first rule of a kind on a hint; None if it has none."""
     rules = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((rule for rule in rules if isinstance(rule, kind)), None)
 

@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from envbuilder import __version__
 from envbuilder.core.http.failures import BadAddress, is_stalled, words_of
 from envbuilder.core.http.limits import SECONDS, Attempt, Pace, Stalled, Tolerance
 from envbuilder.core.http.origins import origin
-from envbuilder.core.http.pools import USER_AGENT, opened_pool
 from envbuilder.core.http.proxies import proxy_for
 from envbuilder.core.http.request_log import logged
 from envbuilder.core.http.trust import trust
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager, ProxyManager
 
 MOST_REDIRECTS = 5
+_USER_AGENT = f"envbuilder/{__version__}"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CONNECT = 20.0
 _DRAINED = 1 << 16
@@ -135,7 +136,7 @@ class Client:
                 response = pool.request(
                     method,
                     url,
-                    headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **headers},
+                    headers={"User-Agent": _USER_AGENT, "Accept-Encoding": "identity", **headers},
                     body=body,
                     redirect=False,
                     retries=False,  # The caller retries, since it can resume.
@@ -161,6 +162,8 @@ class Client:
             self._pools.clear()
 
     def _pool(self, url: str) -> PoolManager | ProxyManager:
+        from envbuilder.core.http.connections import opened_pool  # noqa: PLC0415  imports urllib3, as above
+
         proxy = proxy_for(url, self._environ)
         secure = urlsplit(url).scheme == "https"
         with self._lock:

@@ -1,4 +1,4 @@
-"""Connections with a time limit for the head of a response.
+"""Connection pools, direct or through a proxy, whose connections have a time limit for the head of a response.
 
 The timeout of a socket restarts with every byte: without a limit for the whole head, a server that sends one byte per
 minute blocks a client for days.
@@ -8,18 +8,30 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http import client
+from urllib.parse import unquote
 
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+import urllib3
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from envbuilder.core.errors import UsageError
+from envbuilder.core.files import CHUNK
 from envbuilder.core.http.limits import SECONDS
 
 _AT_ONCE = 64 << 10
 """Bytes that are collected; more of them leave the cache of the processor before they are digested and written."""
+
+_CONNECTIONS = 16
+"""Number of connections kept, so that hundreds of files need one name lookup and one handshake.
+
+Without them, sixteen simultaneous downloads look up the same name so often that resolvers drop requests, each of which
+costs five seconds (measured 2026-11: 107 small files in 20 s, with kept connections in 0.2 s).
+"""
 
 
 @contextmanager
@@ -122,5 +134,30 @@ class SecurePool(HTTPSConnectionPool):
     ConnectionCls = SecureConnection
 
 
-POOLS: dict[str, type[HTTPConnectionPool]] = {"http": PlainPool, "https": SecurePool}
-"""Pool classes by scheme."""
+def opened_pool(proxy: str, context: ssl.SSLContext | None) -> PoolManager | ProxyManager:
+    """Return a pool for a proxy; for direct connections if it is empty.
+
+    Raises:
+        UsageError: The proxy's address is invalid.
+    """
+    pool: PoolManager | ProxyManager
+    if not proxy:
+        pool = urllib3.PoolManager(maxsize=_CONNECTIONS, ssl_context=context, blocksize=CHUNK)
+        pool.pool_classes_by_scheme = {"http": PlainPool, "https": SecurePool}
+        return pool
+    try:
+        parts = urllib3.util.parse_url(proxy)
+        login = urllib3.make_headers(proxy_basic_auth=unquote(parts.auth)) if parts.auth else None
+        pool = urllib3.ProxyManager(
+            parts._replace(auth=None).url,
+            proxy_headers=login,
+            maxsize=_CONNECTIONS,
+            ssl_context=context,
+            blocksize=CHUNK,
+        )
+    except (urllib3.exceptions.HTTPError, ValueError):  # the address may contain a password
+        raise UsageError(
+            "the proxy in the environment variables is invalid", hint="set HTTPS_PROXY to http://HOST:PORT"
+        ) from None
+    pool.pool_classes_by_scheme = {"http": PlainPool, "https": SecurePool}
+    return pool

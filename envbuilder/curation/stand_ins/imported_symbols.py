@@ -16,6 +16,7 @@ from elftools.elf.sections import Section
 
 from envbuilder.core.corrupt_file import Damaged, invalid
 from envbuilder.core.elf import open_elf, reading_elf
+from envbuilder.core.elf_segments import MAGIC
 from envbuilder.curation.wheel_audit.wheel_archive import WheelArchive, open_wheel
 
 _CUDA = re.compile(
@@ -28,7 +29,6 @@ _LIBRARY = re.compile(r".*\.so(\.\d+)*")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _NUMBER = struct.Struct("<H")
 _HIDDEN = 0x8000
-_ELF = b"\x7fELF"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -80,7 +80,7 @@ def imported_symbols(elf: ELFFile) -> frozenset[ImportedSymbol]:
 def _member_imports(archive: WheelArchive, name: str, work: Path) -> frozenset[ImportedSymbol]:
     with ExitStack() as stack:
         stream: BinaryIO = stack.enter_context(archive.unpacked(name, work))
-        if stream.read(len(_ELF)) != _ELF:
+        if stream.read(len(MAGIC)) != MAGIC:
             return frozenset()
         try:
             return imported_symbols(open_elf(stream))

@@ -48,12 +48,7 @@ class StandIn:
 
 
 def stand_in(soname: str, imports: Iterable[ImportedSymbol]) -> StandIn:
-    """Return a stand-in that has every function that a wheel imports from a library.
-
-    Args:
-        soname: Name of the library.
-        imports: Functions that the wheel imports; those of other libraries are ignored.
-    """
+    """Return a stand-in that has every function that a wheel imports from a library."""
     stem = soname.partition(".so")[0]
     own = sorted({symbol for symbol in imports if symbol.library == stem})
     names = sorted({symbol.name for symbol in own})
@@ -69,9 +64,7 @@ def stand_in(soname: str, imports: Iterable[ImportedSymbol]) -> StandIn:
 def compiled(source: StandIn, search_path: str) -> bytes:
     """Return the library of a source; the same bytes for the same source and compiler.
 
-    Args:
-        source: The source.
-        search_path: Directories in which the C compiler is searched, as in `PATH`.
+    The C compiler is searched in `search_path`, which is written as `PATH`.
 
     Raises:
         ToolMissing: There is no C compiler.

@@ -57,9 +57,7 @@ class StandIns:
     def replace(self, lock: Lock, *, driver: bool) -> Replaced:
         """Replace the libraries of a lock that are unavailable here.
 
-        Args:
-            lock: The lock.
-            driver: Whether TensorFlow cannot be imported without the library of the driver.
+        `driver`: TensorFlow cannot be imported without the library of the driver.
 
         Raises:
             ToolMissing: There is no C compiler.

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from envbuilder.catalog.claims import ClaimComparison, Claims
+from envbuilder.catalog.claims import ClaimComparison, Claims, CudaClaims
+from envbuilder.core.versions import Release
+from envbuilder.curation.wheel_audit.document import record
+from envbuilder.curation.wheel_audit.measurement import Measurement
+
+_NONE = Release("0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,9 +21,6 @@ class MeasuredWheel:
 
     Attributes:
         package: Distribution name, normalized.
-        version: Exact version.
-        file: Its name.
-        sha256: Its hash.
         claims: Claims of a row about it.
         cuda_pins: Requirements of its `and-cuda` extra; empty when it has none.
         record: Everything, as JSON values; field names are those of the facts that this project started from.
@@ -38,7 +40,6 @@ class Audit:
     """A wheel with the row that is about it.
 
     Attributes:
-        wheel: The wheel.
         row: Id of the row; empty if no row is about this release.
         listed_under: Release of TensorFlow that the row was measured on, when it lists that of the wheel as another
             release only; None when the row is about exactly this release.
@@ -54,3 +55,36 @@ class Audit:
     def agrees(self) -> bool:
         """True if no measured field differs from the row."""
         return all(comparison.agrees for comparison in self.comparisons)
+
+
+def measured_wheel(measurement: Measurement) -> MeasuredWheel:
+    """Return the properties of a wheel that the catalog and the reader need."""
+    return MeasuredWheel(
+        package=measurement.package,
+        version=Version(measurement.version),
+        file=measurement.file,
+        sha256=measurement.sha256,
+        claims=_claims(measurement),
+        cuda_pins=measurement.and_cuda,
+        record=record(measurement),
+    )
+
+
+def _claims(measurement: Measurement) -> Claims:
+    """Return the claims of a row about the wheel."""
+    return Claims(
+        glibc=measurement.glibc or _NONE,
+        glibcxx=measurement.glibcxx or _NONE,
+        needs_avx=measurement.needs_avx,
+        cuda=_cuda(measurement) if measurement.linkage else None,
+    )
+
+
+def _cuda(measurement: Measurement) -> CudaClaims:
+    return CudaClaims(
+        compiled=measurement.compiled,
+        linkage=measurement.linkage,
+        sonames=measurement.sonames,
+        cudnn=measurement.cudnn,
+        families=measurement.families,
+    )

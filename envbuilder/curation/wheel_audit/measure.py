@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,10 @@ from envbuilder.catalog.cuda import CudnnNeed
 from envbuilder.core.corrupt_file import Damaged, invalid
 from envbuilder.core.digests import digest_of_file
 from envbuilder.core.elf import open_elf, read_shared_object, reading_elf
+from envbuilder.core.elf_segments import MAGIC
 from envbuilder.core.versions import Release
 from envbuilder.curation.wheel_audit.build_info import read_build_info
-from envbuilder.curation.wheel_audit.code_readers import CodeReaders, CudnnSeen
+from envbuilder.curation.wheel_audit.code import CudnnReading, avx_need, cudnn_reading, opened_sonames
 from envbuilder.curation.wheel_audit.gpu_code import read_gpu_code
 from envbuilder.curation.wheel_audit.measurement import BuildValue, MeasuredLibrary, Measurement, is_main
 from envbuilder.curation.wheel_audit.metadata import WheelMetadata, read_file_name, read_metadata
@@ -25,14 +26,28 @@ from envbuilder.curation.wheel_audit.wheel_archive import WheelArchive, open_whe
 
 _LIBRARY = re.compile(r".*\.so(\.\d+)*")
 _BUILD_INFO = re.compile(r"(.*/)?tensorflow(_core)?/python/platform/build_info\.py")
-_ELF = b"\x7fELF"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeReaders:
+    """Readers of machine code, which tests replace; each returns nothing for a library without the property.
+
+    Attributes:
+        cudnn: The cuDNN that it was compiled against.
+        opened: `(loader, soname)` that it opens at run time.
+        avx: True if code that always runs uses AVX.
+    """
+
+    cudnn: Callable[[ELFFile], CudnnReading | None] = cudnn_reading
+    opened: Callable[[ELFFile], tuple[tuple[str, str], ...]] = opened_sonames
+    avx: Callable[[ELFFile], bool | None] = avx_need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Code:
     """The properties of one library's machine code."""
 
-    cudnn: CudnnSeen | None = None
+    cudnn: CudnnReading | None = None
     opened: tuple[tuple[str, str], ...] = ()
     avx: bool | None = None
 
@@ -111,7 +126,7 @@ def _library(
     if not _LIBRARY.fullmatch(name):
         return None
     with archive.unpacked(name, work) as stream, _naming(archive, name):
-        if stream.read(len(_ELF)) != _ELF:
+        if stream.read(len(MAGIC)) != MAGIC:
             raise Damaged("has the name of a shared library, but is not an ELF file")
         elf = open_elf(stream)
         library = _measured(elf, stream, name, archive.size(name))
@@ -140,7 +155,7 @@ def _code(elf: ELFFile, readers: CodeReaders) -> _Code:
         return _Code(cudnn=readers.cudnn(elf), opened=readers.opened(elf), avx=readers.avx(elf))
 
 
-def _strictest(seen: Iterable[CudnnSeen | None]) -> CudnnNeed | None:
+def _strictest(seen: Iterable[CudnnReading | None]) -> CudnnNeed | None:
     """Return the newest cuDNN that any library was compiled against: that library refuses to start with older ones."""
     needs = (CudnnNeed(compiled=Release(each.compiled), rule=each.rule) for each in seen if each is not None)
     return max(needs, key=lambda need: need.compiled, default=None)

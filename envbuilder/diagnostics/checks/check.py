@@ -111,12 +111,7 @@ def without_tensorflow(what: str, facts: Facts, fact: Unseen) -> NotProven:
 def no_result(facts: Facts, fact: Unseen, what: str, attempt: str, remedy: str) -> Failed | NotProven:
     """Return the outcome for a step in TensorFlow without a result: failed if it was tried.
 
-    Args:
-        facts: All facts.
-        fact: The missing one.
-        what: Its name.
-        attempt: The attempt to obtain it, for the problem.
-        remedy: Remedy for a failed attempt.
+    `attempt` names the step in the problem, `what` its result in a reason.
     """
     if not was_tried(fact):
         return without_tensorflow(what, facts, fact)

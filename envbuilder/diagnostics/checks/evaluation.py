@@ -38,13 +38,7 @@ def run_checks(  # noqa: PLR0913 - each is one fact of the run
 ) -> Report:
     """Run every check of a tier.
 
-    Args:
-        expectation: The expected properties of the image.
-        facts: Facts of the probe.
-        tier: Tier that the probe covered.
-        required: Requested tier; its checks that go beyond `tier` are reported as not proven.
-        subject: Name of the image.
-        seconds: Duration of the whole validation.
+    Checks of `required` that go beyond `tier`, which the probe covered, are reported as not proven.
     """
     ran = checks_for(tier)
     beyond = [check for check in checks_for(required) if check not in ran] if required else []
@@ -52,7 +46,8 @@ def run_checks(  # noqa: PLR0913 - each is one fact of the run
     results = [
         _result(check, expectation, facts) for check in ran if check.applies(expectation) and check.id not in beside
     ]
-    results += [_left_out(check, tier) for check in beyond if check.applies(expectation)]
+    limited = NotProven(reason=f"the validation was limited to tier {tier.value}")
+    results += [_of(check, limited, None) for check in beyond if check.applies(expectation)]
     return Report(
         subject=subject,
         environment=expectation.environment,
@@ -90,10 +85,6 @@ def _result(check: Check, expectation: Expectation, facts: Facts) -> CheckResult
     return _of(check, check.examine(expectation, facts), seconds_of(check.id, facts))
 
 
-def _left_out(check: Check, tier: Tier) -> CheckResult:
-    return _of(check, NotProven(reason=f"the validation was limited to tier {tier.value}"), None)
-
-
 def _of(check: Check, outcome: Outcome, seconds: float | None) -> CheckResult:
     return CheckResult(
         id=check.id,
@@ -116,9 +107,9 @@ def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
         lines.append(("Python", f"{seen.version} (glibc {seen.glibc or 'none'})"))
     if isinstance(facts.driver, Seen):
         lines.append(("driver", describe(facts.driver.value)))
-        interface = facts.driver.value.interface
-        gpus = interface.value.gpus if isinstance(interface, Seen) else ()
-        lines += [(f"GPU {gpu.index}", f"{gpu.name}, compute capability {gpu.capability or '?'}") for gpu in gpus]
+        lines += [
+            (f"GPU {gpu.index}", f"{gpu.name}, compute capability {gpu.capability or '?'}") for gpu in facts.driver_gpus
+        ]
     if found := stand_ins(facts):
         lines.append((STAND_INS, ", ".join(found)))
     return tuple(lines)

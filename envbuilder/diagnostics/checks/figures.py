@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from envbuilder.core.observation import Fact
 from envbuilder.diagnostics.checks.results import Figure
-from envbuilder.diagnostics.checks.subjects import Timed
 from envbuilder.diagnostics.facts.facts import Facts, Seen, Unseen, known
 from envbuilder.diagnostics.facts.gpu import Each, Rate
 
@@ -29,8 +28,7 @@ def gpu_memory(facts: Facts) -> Iterator[Figure]:
                 yield Figure(
                     name=f"GPU {gpu.index} {name}", value=float(size), unit="bytes", group="Memory of the GPUs"
                 )
-    interface = facts.driver.value.interface if isinstance(facts.driver, Seen) else facts.driver
-    for shown in interface.value.gpus if isinstance(interface, Seen) and not told else ():
+    for shown in facts.driver_gpus if not told else ():
         if shown.memory is not None:
             yield Figure(
                 name=f"GPU {shown.index} all", value=float(shown.memory), unit="bytes", group="Memory of the GPUs"
@@ -92,7 +90,7 @@ Source: TypeAlias = Callable[[Facts], Iterator[Figure]]
 
 def step_seconds(facts: Facts) -> Iterator[Figure]:
     """Yield the duration of each step of the probe; skipped steps are left out."""
-    steps: tuple[tuple[str, Timed], ...] = (
+    steps: tuple[tuple[str, Seen[Any] | Unseen], ...] = (
         ("CUDA libraries", facts.libraries),
         ("driver", facts.driver),
         ("import tensorflow", facts.imported),

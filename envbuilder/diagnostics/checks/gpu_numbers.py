@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from envbuilder.catalog.expectation import Expectation
+from envbuilder.diagnostics.checks.check import Examine
 from envbuilder.diagnostics.checks.each_gpu import check_each, elsewhere, part
 from envbuilder.diagnostics.checks.results import NotProven, Outcome
 from envbuilder.diagnostics.checks.tolerances import HALF, tolerance
@@ -28,19 +29,9 @@ def operation(facts: Facts, pick: Callable[[Operations], Fact[Compared]]) -> Out
     )
 
 
-def gpu_convolution_gradient_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """Check that the gradient of a convolution is computed on each GPU, and equals that of the CPU."""
-    return operation(facts, lambda work: work.gradient)
-
-
-def gpu_batch_norm_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """Check that batch normalisation in training runs on each GPU, and equals that of the CPU."""
-    return operation(facts, lambda work: work.batch_norm)
-
-
-def gpu_rnn_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """Check that an LSTM layer runs on each GPU, and equals numpy's; the report states whether cuDNN computed it."""
-    return operation(facts, lambda work: work.rnn)
+def on_gpu(pick: Callable[[Operations], Fact[Compared]]) -> Examine:
+    """Return the check that an operation runs on each GPU and equals the reference, numpy's or that of the CPU."""
+    return lambda _, facts: operation(facts, pick)
 
 
 def gpu_function_equals_eager(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature

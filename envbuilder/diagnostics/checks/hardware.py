@@ -9,7 +9,7 @@ from envbuilder.catalog.expectation import CudaExpectation
 from envbuilder.diagnostics.checks.check import not_seen, was_tried
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Seen, Unseen
-from envbuilder.diagnostics.facts.hardware import Compute, ComputeGpu, KnownResult, MemoryRoundTrip, TimedProduct
+from envbuilder.diagnostics.facts.hardware import Compute, ComputeGpu, MemoryRoundTrip, TimedProduct
 
 T = TypeVar("T")
 _TOO_OLD = "cudaGetDeviceCount: 35 "
@@ -115,10 +115,10 @@ def _kept(seen: MemoryRoundTrip) -> str:
     return "" if seen.equal else "its memory returned other bytes than were written"
 
 
-def _exact(seen: KnownResult) -> str:
-    if seen.difference is None:
+def _exact(difference: float | None) -> str:
+    if difference is None:
         return "returned numbers that are not finite"
-    return f"differs from the known result by {seen.difference:.4g}" if seen.difference else ""
+    return f"differs from the known result by {difference:.4g}" if difference else ""
 
 
 def _timed(seen: tuple[TimedProduct, ...]) -> str:

@@ -162,9 +162,8 @@ def no_cuda_stub(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: AR
     if isinstance(facts.libcuda, Unseen):
         return not_seen("the loader path", facts.libcuda)
     stubs = [f"{found.path} ({found.source})" for found in facts.libcuda.value if _is_stub(found)]
-    driver = facts.driver
-    if isinstance(driver, Seen) and isinstance(driver.value.interface, Seen) and _is_stub(driver.value.interface.value):
-        stubs.append(f"{driver.value.interface.value.path} (loaded)")
+    if facts.interface and _is_stub(facts.interface):
+        stubs.append(f"{facts.interface.path} (loaded)")
     if stubs:
         return failure(
             problem=f"a stub of libcuda.so.1 is on the run-time path: {', '.join(stubs)}",

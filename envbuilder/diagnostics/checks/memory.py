@@ -65,7 +65,8 @@ def _received(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> O
         return failure(problem=problem, remedy=_REBUILD)
     first = policy.gpus[0]
     if len(policy.gpus) == 1 and first.way is not Way.LIMIT:
-        return _told(policy, received) if _close(received.fraction, float(first.share)) else _wrong(policy, received)
+        close = abs(received.fraction - float(first.share)) < _CLOSE
+        return _told(policy, received) if close else _wrong(policy, received)
     return _for_each(policy, received, facts)
 
 
@@ -82,7 +83,7 @@ def _for_each(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> O
 
 def _limits(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
     """Check that each GPU has the limit of the policy."""
-    gpus = facts.interface.gpus if facts.interface else ()
+    gpus = facts.driver_gpus
     for index, told in enumerate(received.limits):
         expected = _expected(policy, index, gpus)
         if expected is None:
@@ -105,7 +106,7 @@ def _expected(policy: MemoryPolicy, index: int, gpus: tuple[Gpu, ...]) -> int | 
 
 def _share(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
     """Check the one share for all GPUs of a release without a limit for each GPU: that of the largest GPU."""
-    gpus = facts.interface.gpus if facts.interface else ()
+    gpus = facts.driver_gpus
     if not gpus:
         return not_seen("the memory of the GPUs", Unseen(kind="NotReached", message="not reported by the driver"))
     shares = []
@@ -117,10 +118,6 @@ def _share(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outc
     # A limit is written in whole MiB here and in bytes there.
     near = abs(received.fraction - min(shares)) * max(gpu.memory or 0 for gpu in gpus) <= _MIB
     return _told(policy, received) if near else _wrong(policy, received)
-
-
-def _close(one: float, other: float) -> bool:
-    return abs(one - other) < _CLOSE
 
 
 def _shown(received: ReceivedMemory) -> str:

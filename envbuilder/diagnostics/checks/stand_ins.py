@@ -27,9 +27,7 @@ def is_stand_in(load: LibraryLoad) -> bool:
 
 def driver_is_stand_in(facts: Facts) -> bool:
     """Return True if the loaded driver library is a stand-in."""
-    if not isinstance(facts.driver, Seen) or not isinstance(facts.driver.value.interface, Seen):
-        return False
-    return facts.driver.value.interface.value.stand_in
+    return facts.interface is not None and facts.interface.stand_in
 
 
 def replaced(*sonames: str) -> NotProven:

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any
 
 from envbuilder.diagnostics.checks.check import was_tried
-from envbuilder.diagnostics.facts.facts import Facts, Unseen
+from envbuilder.diagnostics.facts.facts import Facts, Seen, Unseen
 
 OTHER = "Other"
-
-
-class Timed(Protocol):
-    """A fact of any kind, with its duration."""
-
-    @property
-    def seconds(self) -> float:
-        """Duration of the step."""
-        ...
 
 
 # Heading by the first words of an id, in the order in which headings are usually read; the longest match is used.
@@ -44,7 +35,7 @@ _GROUPS = MappingProxyType(
 )
 
 # The one check that a step of the probe is for: others that use the same fact cost no more time.
-_STEPS: MappingProxyType[str, Callable[[Facts], Timed]] = MappingProxyType(
+_STEPS: MappingProxyType[str, Callable[[Facts], Seen[Any] | Unseen]] = MappingProxyType(
     {
         "python-version": lambda facts: facts.interpreter,
         "cpu-avx": lambda facts: facts.machine,

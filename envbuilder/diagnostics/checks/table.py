@@ -82,10 +82,10 @@ CHECKS: tuple[Check, ...] = (
     _with_gpu("gpu-convolution-on-gpu", "convolution on GPU", gpu.gpu_convolution_on_gpu),
     _with_gpu("gpu-first-kernel", "first kernel", gpu_work.gpu_first_kernel),
     _with_gpu(
-        "gpu-convolution-gradient-on-gpu", "convolution gradient on GPU", gpu_numbers.gpu_convolution_gradient_on_gpu
+        "gpu-convolution-gradient-on-gpu", "convolution gradient on GPU", gpu_numbers.on_gpu(lambda work: work.gradient)
     ),
-    _with_gpu("gpu-batch-norm-on-gpu", "batch normalisation on GPU", gpu_numbers.gpu_batch_norm_on_gpu),
-    _with_gpu("gpu-rnn-on-gpu", "LSTM on GPU", gpu_numbers.gpu_rnn_on_gpu),
+    _with_gpu("gpu-batch-norm-on-gpu", "batch normalisation on GPU", gpu_numbers.on_gpu(lambda work: work.batch_norm)),
+    _with_gpu("gpu-rnn-on-gpu", "LSTM on GPU", gpu_numbers.on_gpu(lambda work: work.rnn)),
     _with_gpu("gpu-training-loss-falls", "training on GPU", gpu_work.gpu_training_loss_falls),
     _with_gpu(
         "gpu-function-equals-eager", "functions on GPU", gpu_numbers.gpu_function_equals_eager, applies=has_functions

@@ -29,11 +29,5 @@ def tolerance(facts: Facts, asked: str, *, tf32: bool | None) -> float:
         asked: Device, such as `/GPU:0`.
         tf32: Whether TensorFlow allows TF32; None where it has no switch, and no TF32 either.
     """
-    capability = _capability_of(facts, asked)
+    capability = next((gpu.capability for gpu in facts.driver_gpus if f"/GPU:{gpu.index}" == asked), None)
     return TENSOR_FLOAT if tf32 and (capability is None or capability >= WITH_TENSOR_FLOAT) else SINGLE
-
-
-def _capability_of(facts: Facts, asked: str) -> Release | None:
-    """Return the compute capability of a device by the driver's number for it; None if unknown."""
-    gpus = facts.interface.gpus if facts.interface else ()
-    return next((gpu.capability for gpu in gpus if f"/GPU:{gpu.index}" == asked), None)

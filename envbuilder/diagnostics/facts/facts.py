@@ -288,3 +288,8 @@ class Facts:
         """Facts about the driver's library; None if they are unknown."""
         driver = known(self.driver)
         return known(driver.interface) if driver else None
+
+    @property
+    def driver_gpus(self) -> tuple[Gpu, ...]:
+        """GPUs that the driver's library shows; empty if they are unknown."""
+        return self.interface.gpus if self.interface else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from envbuilder.core.field_rules import At, Entries, Inside, Parsed
 from envbuilder.core.observation import NOT_ASKED, Fact
@@ -136,15 +136,8 @@ class MemoryRoundTrip:
     bus: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownResult:
-    """An operation on small whole numbers, whose result is known exactly.
-
-    Attributes:
-        difference: Largest difference; None when a number is not finite.
-    """
-
-    difference: float | None
+KnownResult: TypeAlias = Annotated[float | None, Inside("difference")]
+"""Largest difference of an operation on small whole numbers from its exact result; None if a number is not finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,20 +14,15 @@ _NO_DEVICE = 100
 
 
 def host_of(facts: Facts, name: str = "") -> Host:
-    """Return the machine that the probe examined.
-
-    Args:
-        facts: Facts of the probe.
-        name: Name for the machine; empty means the origin of the facts.
-    """
+    """Return the machine that the probe examined; without a name it has that of the origin of the facts."""
     machine = known(facts.machine)
-    interpreter = known(facts.interpreter)
+    interpreter, driver = known(facts.interpreter), known(facts.driver)
     limits = [] if machine is None else [size for size in (machine.memory, machine.memory_limit) if size is not None]
     return Host(
         name=name or facts.origin,
         driver=_driver(facts),
-        library=facts.driver.value.library if isinstance(facts.driver, Seen) else None,
-        cuda=_cuda(facts),
+        library=driver.library if driver else None,
+        cuda=facts.interface.cuda if facts.interface else None,
         gpus=_gpus(facts),
         machine=interpreter.machine if interpreter else None,
         glibc=interpreter.glibc if interpreter else None,
@@ -40,20 +35,15 @@ def host_of(facts: Facts, name: str = "") -> Host:
 
 def _driver(facts: Facts) -> Release | None:
     """Return the release of the kernel module if known, else that of NVML, else that of the user library."""
-    of_file = facts.driver.value.release if isinstance(facts.driver, Seen) else None
-    of_nvml = facts.nvml.value.driver if isinstance(facts.nvml, Seen) else None
+    driver, nvml = known(facts.driver), known(facts.nvml)
     of_smi = next((gpu.driver for gpu in _shown_by_smi(facts) if gpu.driver), None)
-    return of_file or of_nvml or of_smi
+    return (driver.release if driver else None) or (nvml.driver if nvml else None) or of_smi
 
 
 def _shown_by_smi(facts: Facts) -> tuple[SmiGpu, ...]:
     """Return the GPUs from nvidia-smi, which is run if no other source is available."""
-    smi = facts.host.value.smi if isinstance(facts.host, Seen) else None
-    return smi or ()
-
-
-def _cuda(facts: Facts) -> Release | None:
-    return facts.interface.cuda if facts.interface else None
+    host = known(facts.host)
+    return (host.smi if host else None) or ()
 
 
 def _gpus(facts: Facts) -> tuple[HostGpu, ...] | None:

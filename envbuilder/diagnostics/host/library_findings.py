@@ -18,6 +18,7 @@ _APART = frozenset({_CUDNN, "libnccl"})
 """Libraries that NVIDIA releases independently of CUDA, so that they may be elsewhere."""
 _TOOLKIT = re.compile(r"/cuda-\d[^/]*(?=/)")
 _PATH = "LD_LIBRARY_PATH"
+_AGAIN = "TF_CPP_MIN_LOG_LEVEL=0 {python} -c 'import tensorflow; tensorflow.test.is_gpu_available()'"
 
 
 def cpu_build(installation: Installation) -> Iterator[Finding]:
@@ -169,10 +170,7 @@ def no_gpu_device(installation: Installation) -> Iterator[Finding]:
             "gpu-not-used",
             f"{installation.name} is built with CUDA and sees no GPU",
             "all computation runs on the CPU",
-            Remedy(text="show the reason", command=_again(installation)),
+            Remedy(
+                text="show the reason", command=f"TF_CPP_MIN_LOG_LEVEL=0 {installation.installed.python} -c '{_AGAIN}'"
+            ),
         )
-
-
-def _again(installation: Installation) -> str:
-    python = installation.installed.python
-    return f"TF_CPP_MIN_LOG_LEVEL=0 {python} -c 'import tensorflow; tensorflow.test.is_gpu_available()'"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog, Environment
-from envbuilder.core.versions import Release
 from envbuilder.diagnostics.host.examination import EnvironmentDifference, Nearest
 from envbuilder.diagnostics.host.installed import Installed, as_version
 from envbuilder.lock.closures import Closure
@@ -20,11 +19,6 @@ def row_of(catalog: Catalog, release: Version, *, cuda: bool) -> Environment | N
     """Return the row of a minor release, with CUDA or for the CPU; None if there is none."""
     fitting = [row for row in catalog.environments if (row.cuda is not None) is cuda]
     return next((row for row in fitting if _minor(row.framework.version) == _minor(release)), None)
-
-
-def _has_release(row: Environment, release: Version) -> bool:
-    """Return True if a row has exactly this patch release, as its own or as another one."""
-    return row.release(Version(release.public)) is not None
 
 
 def nearest(
@@ -43,13 +37,12 @@ def nearest(
         return None
     cuda = installed.is_cuda_build if installed.is_cuda_build is not None else gpus
     row = row_of(catalog, release, cuda=cuda) or _next_to(catalog, release, cuda=cuda)
-    public = Version(release.public)
-    same = _has_release(row, release)
-    there = row.release(public) or row
+    same = row.release(Version(release.public))
+    there = same or row
     own = "" if there.framework.version == row.framework.version else f" --tensorflow {there.framework.version}"
     return Nearest(
         environment=row.id,
-        is_same_release=same and not release.local,
+        is_same_release=same is not None and not release.local,
         differences=tuple(_differences(installed, there, closures(row.id))),
         command=f"envbuilder build {row.id}{own}{row.bases[0].build_options}",
     )
@@ -72,7 +65,7 @@ def _differences(
     if python and python.head(2) != row.default_python.head(2):
         yield EnvironmentDifference(what="Python", here=python.series, there=str(row.default_python))
     yield from _libraries(installed, row)
-    closure = _closure(closures, row.default_python)
+    closure = next((each for each in closures if each.python.head(2) == row.default_python.head(2)), None)
     have = {each.name: each.version for each in closure.packages} if closure else {}
     for name in SHOWN:
         here, there = installed.packages.get(name), have.get(name, "")
@@ -91,10 +84,6 @@ def _libraries(installed: Installed, row: Environment) -> Iterator[EnvironmentDi
         here = library.version if library else None
         if there and (library is None or (here and here.head(2) != there.head(2))):
             yield EnvironmentDifference(what=what, here=str(here or ""), there=str(there))
-
-
-def _closure(closures: tuple[Closure, ...], python: Release) -> Closure | None:
-    return next((each for each in closures if each.python.head(2) == python.head(2)), None)
 
 
 def _minor(version: Version) -> tuple[int, int]:

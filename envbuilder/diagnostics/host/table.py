@@ -53,14 +53,7 @@ _VERSION_FINDINGS: tuple[Callable[[Installation], Iterator[Finding]], ...] = (
 
 
 def case_of(catalog: Catalog, facts: Facts, environments: tuple[Offer, ...], closures: Closures) -> Installation:
-    """Return the input of the findings.
-
-    Args:
-        catalog: The rows.
-        facts: Facts of the probe.
-        environments: Environments with their compatibility with the machine and their availability.
-        closures: The packages that ship with a row, by its id.
-    """
+    """Return the input of the findings."""
     wheels = [row.framework for row in catalog.environments]
     others = [other for wheel in wheels for other in wheel.others]
     names = frozenset((*(wheel.package for wheel in wheels), *(other.package for other in others)))
@@ -196,12 +189,8 @@ def examine_machine(
 ) -> Examination:
     """Examine a machine: problems of it and of its software, missing facts, and environments that run on it.
 
-    Args:
-        catalog: The environments, and the tables of drivers and GPUs.
-        facts: Facts of the probe.
-        host_environment: What stands around it; None if it was not examined.
-        inventory: The parts available to a build on this machine.
-        closures: The packages that ship with a row, by its id.
+    `host_environment` is None if it was not examined; `inventory` has the parts available to a build on this machine,
+    `closures` returns the packages that ship with a row.
     """
     view, host = MachineView(facts=facts, host_environment=host_environment), replace(host_of(facts), name="")
     environments = tuple(offer(catalog.cuda, row, host, inventory) for row in catalog.environments)

@@ -74,8 +74,10 @@ def _weighed(facts: LogFacts, ranked: Ranked, host: Host) -> tuple[Ranked, tuple
 def _verdict(facts: LogFacts, name: str, host: Host) -> tuple[bool, str] | None:
     """Return whether the facts of a machine support a class, with the reason; None if they do not decide."""
     gpus = host.gpus
-    if name == "driver-too-old" and (too_old := _is_too_old(facts, host)) is not None:
-        return too_old, f"{host.name}: driver {host.driver}, and CUDA {facts.cuda} needs {facts.driver_floor}"
+    if name == "driver-too-old" and (floor := facts.driver_floor):
+        too_old = is_too_old(facts.catalog.cuda, host, floor)
+        note = f"{host.name}: driver {host.driver}, and CUDA {facts.cuda} needs {floor}"
+        return None if too_old is None else (too_old, note)
     if name == "cpu-no-avx" and host.avx is not None:
         return not host.avx, f"{host.name}: the processor {'has' if host.avx else 'has no'} AVX"
     if name == "no-driver-or-gpu-not-passed" and gpus is not None:
@@ -94,9 +96,3 @@ def _verdict(facts: LogFacts, name: str, host: Host) -> tuple[bool, str] | None:
             else None
         )
     return None
-
-
-def _is_too_old(facts: LogFacts, host: Host) -> bool | None:
-    """Return True if the driver of a machine is too old for the CUDA in question; None if unknown."""
-    floor = facts.driver_floor
-    return is_too_old(facts.catalog.cuda, host, floor) if floor else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from envbuilder.catalog.advise.advice import Advice, Query, Topic, requested_range
@@ -78,7 +78,7 @@ def _of_dll(soname: str) -> Release | None:
 
 
 def _writes(row: Environment, said: ExtractedFacts) -> bool:
-    release = Release(".".join(map(str, row.framework.version.release[:2])))
+    release = _minor_of(row)
     return (said.since is None or release >= said.since) and (said.until is None or release <= said.until)
 
 
@@ -141,7 +141,9 @@ def _first(facts: LogFacts, query: Query, within: Collection[Release] | None) ->
     found = [
         row
         for advice in every(facts.catalog, query)
-        if _stays(advice, facts) and (row := _row(facts, advice)) and _is_within(row, within)
+        if _stays(advice, facts)
+        and (row := facts.catalog.environment(advice.environment))
+        and (within is None or _minor_of(row) in within)
     ]
     return next((row for row in found if row.cuda), found[0] if found else None)
 
@@ -159,14 +161,6 @@ def _stays(advice: Advice, facts: LogFacts) -> bool:
     if any(change.topic in _FIXED for change in advice.changes):
         return False
     return advice.cuda is None or not facts.extracted.capabilities or advice.fit is Fit.FITS
-
-
-def _row(facts: LogFacts, advice: Advice) -> Environment | None:
-    return facts.catalog.environment(advice.environment)
-
-
-def _is_within(row: Environment, within: Collection[Release] | None) -> bool:
-    return within is None or _minor_of(row) in within
 
 
 def _minor_of(row: Environment) -> Release:
@@ -219,4 +213,9 @@ def listed(rows: tuple[Environment, ...]) -> str:
         >>> listed((Row(id="tf-1.5-cuda9.0"), Row(id="tf-1.6-cuda9.0"), Row(id="tf-1.7-cuda9.0")))
         'tf-1.5-cuda9.0 to tf-1.7-cuda9.0'
     """
-    return rows[0].id if len(rows) == 1 else f"{rows[0].id} to {rows[-1].id}"
+    return span([row.id for row in rows])
+
+
+def span(entries: Sequence[object]) -> str:
+    """Return consecutive entries in words: one, or the first and the last."""
+    return str(entries[0]) if len(entries) == 1 else f"{entries[0]} to {entries[-1]}"

@@ -11,7 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.logs.environments import bound, build, nearest, rows_for_python
+from envbuilder.diagnostics.logs.environments import bound, build, nearest, rows_for_python, span
 from envbuilder.diagnostics.logs.evidence import Hit
 from envbuilder.diagnostics.logs.log_facts import Explanation, LogFacts, hits_of
 from envbuilder.diagnostics.logs.packages import MissingName, keras_rule, missing_name, releases_of_program
@@ -158,7 +158,7 @@ def _span(facts: LogFacts, releases: tuple[Release, ...]) -> str:
         return f"up to {releases[-1]}"
     if releases[-1] == known[-1]:
         return f"from {releases[0]} on"
-    return str(releases[0]) if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
+    return span(releases)
 
 
 def _when(span: str) -> str:

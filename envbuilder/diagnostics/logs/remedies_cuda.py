@@ -15,6 +15,7 @@ from envbuilder.diagnostics.logs.environments import (
     nearest,
     rows_for_cuda,
     rows_that_fit,
+    span,
     vendor_builds,
     vendor_note,
 )
@@ -157,7 +158,7 @@ def _missing_of_several(facts: LogFacts, plain: Explanation) -> Explanation:
     cudnns = sorted({Release(row.cuda.cudnn.compiled.series) for row in rows if row.cuda})
     look = "looks" if len(rows) == 1 else "look"
     fix = (
-        f"{_missing(facts)}TensorFlow {_releases(rows)} {look} for it: CUDA {_span(cudas)}, with cuDNN {_span(cudnns)}."
+        f"{_missing(facts)}TensorFlow {_releases(rows)} {look} for it: CUDA {span(cudas)}, with cuDNN {span(cudnns)}."
         f" See which TensorFlow runs, then put the libraries of that release on the loader path"
         f"{_or_environment(facts, rows)}.{_other_cuda(facts, rows[-1])}"
     )
@@ -179,12 +180,7 @@ def _show(rows: tuple[Environment, ...]) -> str:
 
 
 def _releases(rows: tuple[Environment, ...]) -> str:
-    names = [f"{row.framework.version.major}.{row.framework.version.minor}" for row in rows]
-    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-
-
-def _span(releases: list[Release]) -> str:
-    return str(releases[0]) if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
+    return span([f"{row.framework.version.major}.{row.framework.version.minor}" for row in rows])
 
 
 def _other_cuda(facts: LogFacts, row: Environment) -> str:

@@ -124,12 +124,7 @@ class _Tally:
 
 
 def scan(failures: Failures, read: Callable[[int], bytes]) -> Evidence:
-    """Read a log to its end.
-
-    Args:
-        failures: The signatures.
-        read: Returns at most that many bytes, and none at the end.
-    """
+    """Read a log to its end; `read` returns at most that many bytes, and none at the end."""
     scanner = Scanner(failures)
     for block in blocks(read):
         scanner.feed(block)

@@ -185,11 +185,7 @@ def load_failures(directory: Path) -> Failures:
 
 @lru_cache(maxsize=2)
 def read_failures(text: str, name: str) -> Failures:
-    """Decode and check the document; a process does so once for the same text.
-
-    Args:
-        text: The YAML.
-        name: Name of the document in errors.
+    """Decode and check the document, which has `name` in errors; a process does so once for the same text.
 
     Raises:
         InvalidInput: The document has errors; all are reported.

@@ -24,11 +24,9 @@ class _Head:
 
 
 def decode_worker(text: str, origin: str) -> WorkerFacts:
-    """Decode the output of a worker; other lines around it, such as those of a log, are skipped.
+    """Decode the output of a worker, one line; others around it, such as those of a log, are skipped.
 
-    Args:
-        text: The document, on a line of its own.
-        origin: Its origin; names the file in errors.
+    `origin` names the file in errors.
 
     Raises:
         InvalidInput: It does not match this schema; names every invalid field.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from envbuilder.core.field_rules import At
+from envbuilder.core.field_rules import At, Inside
 from envbuilder.core.observation import Fact
 from envbuilder.diagnostics.facts.hardware import Measured
 
@@ -87,13 +87,6 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Port:
-    """The port that the worker listened on."""
-
-    port: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Formed:
     """The cluster in TensorFlow.
 
@@ -166,7 +159,7 @@ class WorkerFacts:
     seconds: Measured
     identity: Identity
     peers: tuple[PeerFacts, ...]
-    port: Annotated[Fact[Port], At("facts", "port")]
+    port: Annotated[Fact[Annotated[int, Inside("port")]], At("facts", "port")]
     strategy: Annotated[Fact[Formed], At("facts", "strategy")]
     all_reduce: Annotated[Fact[AllReduces], At("facts", "all-reduce")]
     one_worker: Annotated[Fact[Trained], At("facts", "one-worker")]

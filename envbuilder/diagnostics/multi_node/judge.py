@@ -20,7 +20,7 @@ from envbuilder.diagnostics.checks.results import (
     outcome_of,
 )
 from envbuilder.diagnostics.multi_node import network_checks, result_checks
-from envbuilder.diagnostics.multi_node.facts import Gathered, WorkerFacts
+from envbuilder.diagnostics.multi_node.facts import Gathered
 
 Examine: TypeAlias = Callable[[Gathered], Outcome]
 _MIB = float(1 << 20)
@@ -104,15 +104,7 @@ _CAUSES = {
 
 
 def judge(gathered: Gathered, *, subject: str, environment: str, require: bool, seconds: float) -> Report:
-    """Check the facts of several workers.
-
-    Args:
-        gathered: The facts.
-        subject: Name of the image or the directory.
-        environment: Id of the row; empty when unknown.
-        require: Whether a check that is not proven fails the report.
-        seconds: Duration of the whole.
-    """
+    """Check the facts of several workers; with `require`, a check that is not proven fails the report."""
     return Report(
         subject=subject,
         environment=environment,
@@ -153,15 +145,12 @@ def _not_covered(gathered: Gathered) -> Iterator[str]:
 
 def _lines(gathered: Gathered) -> Iterator[tuple[str, str]]:
     for worker in gathered.workers:
-        yield f"worker {worker.index}", f"{worker.workers[worker.index]}, {_software(worker)}"
+        identity = worker.identity
+        software = f"TensorFlow {identity.tensorflow or 'unknown'}, Python {identity.python}"
+        yield f"worker {worker.index}", f"{worker.workers[worker.index]}, host {identity.host}, {software}"
     times = [each.training.value.seconds for each in gathered.workers if isinstance(each.training, Seen)]
     if times and len(times[0]) > 1:
         yield "training step", f"{statistics.median(times[0][1:]) * 1000:.1f} ms (median), {len(times[0])} steps"
-
-
-def _software(worker: WorkerFacts) -> str:
-    identity = worker.identity
-    return f"host {identity.host}, TensorFlow {identity.tensorflow or 'unknown'}, Python {identity.python}"
 
 
 def _figures(gathered: Gathered) -> Iterator[Figure]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from envbuilder.core.errors import InvalidInput
 from envbuilder.diagnostics.multi_node.decoding import decode_worker
 from envbuilder.diagnostics.multi_node.facts import WorkerFacts
-from envbuilder.diagnostics.multi_node.script import worker_source
 from envbuilder.diagnostics.probe.containers import Runner
 from envbuilder.diagnostics.probe.decoding import PYTHON
+from envbuilder.diagnostics.probe.script import worker_source
 from envbuilder.oci.runtime.command import RunRequest, RunResult
 
 WORKER_PATH = "/tmp/envbuilder-worker.py"  # noqa: S108  a path in a fresh container, not on this machine

@@ -92,7 +92,7 @@ def ports_free(gathered: Gathered) -> Outcome:
     """Check that each worker could listen on its port."""
     taken = [(worker, worker.port) for worker in gathered.workers if isinstance(worker.port, Unseen)]
     if not taken:
-        ports = sorted({worker.port.value.port for worker in gathered.workers if isinstance(worker.port, Seen)})
+        ports = sorted({worker.port.value for worker in gathered.workers if isinstance(worker.port, Seen)})
         return Passed(seen=", ".join(map(str, ports)))
     is_taken = all(fact.kind == PORT_TAKEN for _, fact in taken)
     return failure(

@@ -133,11 +133,8 @@ def _weights(fact: Fact[Trained]) -> Sequence[float]:
 
 def device_kinds(gathered: Gathered) -> tuple[str, ...]:
     """Return the kinds of devices that the workers trained on, such as `CPU`, sorted."""
-    return tuple(sorted({_kind(device) for worker in gathered.workers for device in _devices(worker)}))
-
-
-def _devices(worker: WorkerFacts) -> tuple[str, ...]:
-    return worker.strategy.value.devices if isinstance(worker.strategy, Seen) else ()
+    formed = [worker.strategy.value for worker in gathered.workers if isinstance(worker.strategy, Seen)]
+    return tuple(sorted({_kind(device) for each in formed for device in each.devices}))
 
 
 def _kind(device: str) -> str:

@@ -79,11 +79,7 @@ sys.exit(status)
 
 
 def launch(python: str, request: ProbeRequest) -> tuple[str, ...]:
-    """Return a command that runs the probe with an interpreter.
-
-    Args:
-        python: Path of the interpreter, where the command will run.
-        request: The request.
+    """Return a command that runs the probe with an interpreter, by its path where the command will run.
 
     Returns:
         Program and arguments; no argument is longer than Linux allows (128 KiB), with plenty of room.

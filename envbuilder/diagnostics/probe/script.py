@@ -1,4 +1,4 @@
-"""The probe as one file: its modules joined, so that it can be copied anywhere and run; and the memory hook."""
+"""Programs for inside of images: the probe and the worker, each joined into one file, and the memory hook."""
 
 from __future__ import annotations
 
@@ -37,16 +37,27 @@ _ORDER = (
     "rehearsal",
     "main",
 )
+_WORKER = f"{_INSIDE}.multi_node"
+_WORKER_ORDER = (
+    *(f"{_PACKAGE}.{name}" for name in ("values", "machine", "children")),
+    *(f"{_WORKER}.{name}" for name in ("cluster", "findings", "rendezvous", "together", "worker")),
+)
 _WIDTH = 120
 
 
 @cache
 def probe_source() -> bytes:
     """Return the probe, byte for byte as it is copied into a container: one file of standard Python."""
-    return joined(_PACKAGE, tuple(f"{_PACKAGE}.{name}" for name in _ORDER))
+    return _joined(_PACKAGE, tuple(f"{_PACKAGE}.{name}" for name in _ORDER))
 
 
-def joined(package: str, modules: Sequence[str]) -> bytes:
+@cache
+def worker_source() -> bytes:
+    """Return the worker of several: one file of standard Python that needs TensorFlow only in its child process."""
+    return _joined(_WORKER, _WORKER_ORDER)
+
+
+def _joined(package: str, modules: Sequence[str]) -> bytes:
     """Return modules of `incontainer` as one program that stands alone; the last one has its `main`.
 
     Args:

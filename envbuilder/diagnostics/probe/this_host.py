@@ -40,9 +40,6 @@ probe.write(out, {"schema": probe.SCHEMA, "seconds": time.monotonic() - started,
 def quick_host(root: Path = Path("/")) -> Host | None:
     """Return driver and GPUs from the kernel module's files: takes a few milliseconds, and starts no process.
 
-    Args:
-        root: Directory that contains `/proc`.
-
     Returns:
         None if no driver for Linux is loaded; the GPUs have their names only.
 

@@ -1,129 +1,100 @@
-"""A report as one HTML page: without external resources and scripts, for light, dark and print."""
+"""A report as one HTML page: labels of figures are text, only the bars are drawn, so that they fit every width."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from envbuilder.core.units import quantity
-from envbuilder.diagnostics.checks.results import Failed, Passed, Report
-from envbuilder.diagnostics.report.html_figures import charts, plain, proportions, text
+from envbuilder.diagnostics.checks.results import Figure, Report
 from envbuilder.diagnostics.report.html_page import html_page
 from envbuilder.diagnostics.report.summary import (
     OutcomeKind,
     by_group,
     by_reason,
+    described,
+    figure_groups,
     headline,
     of_kind,
     overall,
+    spread,
     tally,
 )
 
-_FOOTER = "Written by envbuilder. Not proven means that a check could not run; it never counts as passed."
+_HEIGHT = 14
+# Space at the right for the end of a whisker.
+_FULL = 99.0
 
 
 def html_report(report: Report) -> str:
     """Return the report as one page."""
-    body = (
-        *_header(report),
-        "<main>",
-        *_failed(report),
-        *_not_proven(report),
-        *_passed(report),
-        *_section("Figures", ['<div class="charts">', *charts(report), "</div>"] if report.figures else []),
-        *_section("Facts", _facts(report.facts)),
-        *_section("Deviations", _listing(report.deviations)),
-        *_section(f"Tier {report.tier.value} did not prove", _listing(report.not_covered)),
-        "</main>",
-        f"<footer><p>{_FOOTER}</p></footer>",
+    passed = of_kind(report, OutcomeKind.PASSED)
+    return html_page(
+        "envbuilder.diagnostics.report",
+        "report.html.j2",
+        report=report,
+        kind=overall(report).value,
+        headline=headline(report),
+        tally=tally(report),
+        pieces=tuple(_pieces(report)),
+        failed=of_kind(report, OutcomeKind.FAILED),
+        not_proven=len(of_kind(report, OutcomeKind.NOT_PROVEN)),
+        reasons=by_reason(report),
+        passed=len(passed),
+        groups=by_group(passed),
+        charts=[
+            (group, [(figure, _bar(figure, figures)) for figure in figures])
+            for group, figures in figure_groups(report).items()
+        ],
+        described=described,
+        spread=spread,
     )
-    return html_page(f"{headline(report)}: {report.subject}", body)
 
 
-def _header(report: Report) -> Iterator[str]:
-    kind = overall(report)
-    required = f", tier {report.required.value} required" if report.required else ""
-    yield "<header>"
-    yield f'<p class="kind">{plain(report.environment)}</p>'
-    yield f"<h1>{plain(report.subject)}</h1>"
-    yield f'<div class="card verdict {kind.value}">'
-    yield f"<b>{plain(headline(report))}</b>"
-    yield f"<p>{plain(tally(report) or 'no results')}"
-    yield f'<span class="soft"> · {plain(quantity(report.seconds, "s"))}{required}</span></p>'
-    yield proportions(report)
-    yield "</div>"
-    yield "</header>"
+def _pieces(report: Report) -> Iterator[tuple[str, str, str]]:
+    """Yield name, beginning and width of each kind of outcome in one bar."""
+    start = 0.0
+    for kind in OutcomeKind if report.results else ():
+        share = 100 * len(of_kind(report, kind)) / len(report.results)
+        if share:
+            yield kind.value, f"{start:.2f}%", f"{share:.2f}%"
+        start += share
 
 
-def _failed(report: Report) -> Iterator[str]:
-    results = of_kind(report, OutcomeKind.FAILED)
-    yield from _counted(OutcomeKind.FAILED, len(results))
-    for result in results:
-        if isinstance(result.outcome, Failed):
-            yield '<article class="card failed">'
-            yield f'<h3>{text(result.title)}<code class="id">{plain(result.id)}</code></h3>'
-            yield f'<p class="text">{text(result.outcome.finding.message)}</p>'
-            yield f'<div class="remedy text"><b>Remedy</b>{text(result.outcome.finding.remedy)}</div>'
-            yield "</article>"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bar:
+    """A value as a bar.
+
+    Attributes:
+        width: Share of the full width.
+        whisker: `(x1, x2, y1, y2)` of the lines that show its spread: one with an end on each side.
+    """
+
+    width: str
+    whisker: tuple[tuple[str, str, str, str], ...]
 
 
-def _not_proven(report: Report) -> Iterator[str]:
-    reasons = by_reason(report)
-    if not reasons:
-        return
-    yield from _counted(OutcomeKind.NOT_PROVEN, len(of_kind(report, OutcomeKind.NOT_PROVEN)))
-    yield '<div class="card rows">'
-    for (reason, required), results in reasons.items():
-        kind = OutcomeKind.FAILED if required else OutcomeKind.NOT_PROVEN
-        badge = '<span class="badge">required</span>' if required else ""
-        yield f'<div class="row {kind.value}">'
-        yield f'<p class="text">{text(reason)}{badge}</p>'
-        yield f'<p class="ids">{" ".join(f"<code>{plain(result.id)}</code>" for result in results)}</p>'
-        yield "</div>"
-    yield "</div>"
+def _bar(figure: Figure, group: Sequence[Figure]) -> _Bar | None:
+    """Return a figure as a bar beside those of its group; None if there is nothing to compare with."""
+    scale = _scale(figure, group)
+    return _Bar(width=_share(figure.value, scale), whisker=_whisker(figure, scale)) if scale else None
 
 
-def _passed(report: Report) -> Iterator[str]:
-    results = of_kind(report, OutcomeKind.PASSED)
-    if not results:
-        return
-    yield from _counted(OutcomeKind.PASSED, len(results))
-    yield '<div class="card long">'
-    yield "<table>"
-    for group, members in by_group(results).items():
-        yield "<tbody>"
-        if group:
-            yield f'<tr><th colspan="3" scope="rowgroup">{text(group)}</th></tr>'
-        for result in members:
-            seen = result.outcome.seen if isinstance(result.outcome, Passed) else ""
-            time = "" if result.seconds is None else _time(result.seconds)
-            yield f"<tr><td><code>{plain(result.id)}</code></td><td>{text(seen)}</td>"
-            yield f'<td class="time">{plain(time)}</td></tr>'
-        yield "</tbody>"
-    yield "</table>"
-    yield "</div>"
+def _scale(figure: Figure, group: Sequence[Figure]) -> float:
+    """Return the value of the full width: the largest number of this unit; 0 if there is nothing to compare with."""
+    alike = [each for each in group if each.unit == figure.unit]
+    if len(alike) == 1 and not spread(figure):
+        return 0.0
+    return max(abs(end) for each in alike for end in (each.value, each.low, each.high) if end is not None)
 
 
-def _time(seconds: float) -> str:
-    """Return a time such as `7.04 s`; the probe writes milliseconds, so shorter times are left out."""
-    return "< 1 ms" if seconds < 1e-3 else quantity(seconds, "s")
+def _whisker(figure: Figure, scale: float) -> tuple[tuple[str, str, str, str], ...]:
+    if figure.low is None and figure.high is None:
+        return ()
+    left = _share(figure.value if figure.low is None else figure.low, scale)
+    right = _share(figure.value if figure.high is None else figure.high, scale)
+    middle, top, bottom = f"{_HEIGHT / 2:g}", "3", f"{_HEIGHT - 3}"
+    return ((left, right, middle, middle), (left, left, top, bottom), (right, right, top, bottom))
 
 
-def _facts(facts: Iterable[tuple[str, str]]) -> list[str]:
-    entries = [f"<dt>{plain(name)}</dt><dd>{text(value)}</dd>" for name, value in facts]
-    return ['<dl class="card">', *entries, "</dl>"] if entries else []
-
-
-def _listing(entries: tuple[str, ...]) -> list[str]:
-    items = [f"<li>{text(entry)}</li>" for entry in entries]
-    return ['<div class="card">', "<ul>", *items, "</ul>", "</div>"] if items else []
-
-
-def _counted(kind: OutcomeKind, count: int) -> Iterator[str]:
-    if count:
-        yield f'<h2>{kind.heading} <span class="count">{count}</span></h2>'
-
-
-def _section(heading: str, lines: list[str]) -> Iterator[str]:
-    if lines:
-        yield f"<h2>{plain(heading)}</h2>"
-        yield from lines
+def _share(value: float, scale: float) -> str:
+    return f"{min(max(_FULL * value / scale, 0), _FULL):.2f}%"

@@ -1,43 +1,71 @@
-"""One HTML page: without external resources and scripts, for light, dark and print."""
+"""HTML pages from templates: without external resources and scripts, for light, dark and print."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from importlib import resources
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING
 
-from envbuilder.diagnostics.report.html_figures import plain
+from envbuilder.core.plain_text import printable
+from envbuilder.core.units import quantity
 
-# Whatever a name or a message contains, the page can load and run nothing.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
-def html_page(title: str, body: Iterable[str], style: str = "") -> str:
-    """Return a page.
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def html_page(package: str, name: str, **values: object) -> str:
+    """Return a page; every value in it is text, unless a filter made `Html` of it.
 
     Args:
-        title: Text of the title.
-        body: Lines of the body.
-        style: Rules that follow those of every report.
+        package: Package with the template, and with the files that it includes.
+        name: File of the template, which extends `page.html.j2`.
+        values: What it shows.
     """
-    lines = (
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{plain(title)}</title>",
-        '<link rel="icon" href="data:,">',
-        f"<style>\n{_common_style()}{style}</style>",
-        "</head>",
-        "<body>",
-        *body,
-        "</body>",
-        "</html>",
+    return _environment(package).get_template(name).render(values)
+
+
+@cache
+def _environment(package: str) -> Environment:
+    # Few commands write a page.
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
+
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader(each, "") for each in (package, "envbuilder.diagnostics.report")]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  `finalize` escapes every value
+        finalize=lambda value: value if isinstance(value, Html) else plain(str(value)),
     )
-    return "\n".join(lines) + "\n"
+    made.filters.update(lines=lines, quantity=quantity, text=text)
+    return made
 
 
-def _common_style() -> str:
-    """Return the style sheet: light, dark, narrow, print; without external resources."""
-    return resources.files("envbuilder.diagnostics.report").joinpath("page.css").read_text(encoding="utf-8")
+def plain(value: str) -> Html:
+    """Return text between tags, or in the quotes of an attribute."""
+    return Html(escape(printable(value)))
+
+
+def text(value: str) -> Html:
+    """Return text between tags; a word in backticks becomes code.
+
+    Example:
+        >>> text("run `docker run --gpus all`, not <script>")
+        'run <code>docker run --gpus all</code>, not &lt;script&gt;'
+    """
+    pieces = plain(value).split("`")
+    if len(pieces) % 2 == 0:
+        return Html("`".join(pieces))
+    return Html("".join(f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces)))
+
+
+def lines(value: str) -> Html:
+    """Return lines of text between tags."""
+    return Html("\n".join(plain(line) for line in value.splitlines()))

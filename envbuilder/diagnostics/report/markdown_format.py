@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Failed, Passed, Report
@@ -87,9 +87,4 @@ def _figures(report: Report) -> Sequence[str]:
 
 
 def _listing(heading: str, entries: tuple[str, ...]) -> Sequence[str]:
-    return [f"**{heading}**", "", *_entries(entries)] if entries else []
-
-
-def _entries(entries: tuple[str, ...]) -> Iterator[str]:
-    for entry in entries:
-        yield f"- {plain_text(entry)}"
+    return [f"**{heading}**", "", *(f"- {plain_text(entry)}" for entry in entries)] if entries else []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.checks.results import Report
@@ -15,6 +15,7 @@ from envbuilder.diagnostics.report.junit_format import junit_report
 from envbuilder.diagnostics.report.markdown_format import markdown_report
 from envbuilder.diagnostics.report.text_format import text_report
 
+T = TypeVar("T")
 Format: TypeAlias = Callable[[Report], str]
 """Returns a report as text that ends with a line end; the same report gives the same text."""
 
@@ -44,14 +45,19 @@ def format_named(name: str) -> Format:
 
 
 def format_of(file: Path) -> Format:
-    """Return the format for a file's suffix.
+    """Return the format for a file's suffix; errors as in `by_suffix`."""
+    return FORMATS[by_suffix(file, SUFFIXES)]
+
+
+def by_suffix(file: Path, known: Mapping[str, T]) -> T:
+    """Return the entry for a file's suffix.
 
     Raises:
         UsageError: There is none.
     """
-    name = SUFFIXES.get(file.suffix.lower())
-    if name is None:
+    found = known.get(file.suffix.lower())
+    if found is None:
         raise UsageError(
-            f"{file}: no report format has the suffix {file.suffix!r}", hint=f"use one of {', '.join(SUFFIXES)}"
+            f"{file}: no report format has the suffix {file.suffix!r}", hint=f"use one of {', '.join(known)}"
         )
-    return FORMATS[name]
+    return found

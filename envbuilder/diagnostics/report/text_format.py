@@ -31,10 +31,7 @@ _MARKS = {OutcomeKind.FAILED: "✗", OutcomeKind.NOT_PROVEN: "?", OutcomeKind.PA
 def text_report(report: Report, *, color: bool = False, columns: int = WIDTH) -> str:
     """Return the report, grouped by outcome: failures, not proven, passed; then parts that were not covered.
 
-    Args:
-        report: The report.
-        color: Whether to use colours.
-        columns: Maximum of columns; only ids and paths may be longer.
+    Only ids and paths may be longer than `columns`.
     """
     pen = _Pen(color=color, columns=columns)
     lines = [
@@ -92,12 +89,11 @@ def _passed(report: Report, pen: _Pen) -> Iterator[str]:
         if group:
             yield from _wrapped(group, "  ", pen, code=_BOLD)
         yield from _columns(
-            [(result.id, _seen(result)) for result in members], "    " if group else "  ", pen, width=width
+            [(result.id, result.outcome.seen) for result in members if isinstance(result.outcome, Passed)],
+            "    " if group else "  ",
+            pen,
+            width=width,
         )
-
-
-def _seen(result: CheckResult) -> str:
-    return result.outcome.seen if isinstance(result.outcome, Passed) else ""
 
 
 def _figures(report: Report, pen: _Pen) -> Iterator[str]:

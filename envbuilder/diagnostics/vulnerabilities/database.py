@@ -42,7 +42,11 @@ class Database:
         if not self.path.exists():
             raise UsageError(f"vulnerability database not found: {self.name}", hint=_HINT)
         if self.path.is_dir():
-            yield from ((str(file.relative_to(self.path)), _content(file)) for file in _files(self.path))
+            yield from (
+                (str(file.relative_to(self.path)), _content(file))
+                for file in sorted(self.path.rglob(f"*{_SUFFIX}"))
+                if file.is_file()
+            )
         elif self.path.name.endswith(_SUFFIX):
             yield self.path.name, _content(self.path)
         else:
@@ -62,10 +66,6 @@ class Database:
     def _refused(self, problem: str) -> InvalidInput:
         problem = f"is not a usable zip file: {problem}"
         return InvalidInput((Fault(file=self.name, line=0, field="", problem=problem),), hint=_HINT)
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob(f"*{_SUFFIX}") if path.is_file())
 
 
 def _content(file: Path) -> bytes | OSError:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from packaging.utils import canonicalize_version
 from packaging.version import InvalidVersion, Version
 
-from envbuilder.core.field_rules import Parsed
+from envbuilder.core.field_rules import Inside, Parsed
 from envbuilder.core.json_fields import text
 from envbuilder.core.structure import load
 from envbuilder.diagnostics.vulnerabilities.rating import Rating, base_score, rating_of_score, rating_of_word
@@ -28,7 +28,14 @@ def _rating_in(value: object) -> Rating:
     return rating_of_word(text(value, "severity") or text(value, "urgency"))
 
 
+def _stated_rating(score: str) -> Rating:
+    """Return the rating of a severity, a CVSS vector or a word; `unknown` for vectors of CVSS 2 and 4."""
+    number = base_score(score)
+    return rating_of_word(score) if number is None else rating_of_score(number)
+
+
 _OwnRating = Annotated[Rating, Parsed(_rating_in, of=object)]
+_StatedRating = Annotated[Rating, Parsed(_stated_rating), Inside("score")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,25 +66,6 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatedSeverity:
-    """A severity as a database states it.
-
-    Attributes:
-        type: Such as `CVSS_V3` or `Ubuntu`.
-        score: A vector, or a word.
-    """
-
-    type: str
-    score: str
-
-    @property
-    def rating(self) -> Rating:
-        """Its rating; `unknown` for vectors of CVSS 2 and 4."""
-        score = base_score(self.score)
-        return rating_of_word(self.score) if score is None else rating_of_score(score)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NamedPackage:
     """A package.
 
@@ -103,7 +91,7 @@ class Affected:
     package: NamedPackage | None = None
     ranges: tuple[Range, ...] = ()
     versions: tuple[str, ...] = ()
-    severity: tuple[StatedSeverity, ...] = ()
+    severity: tuple[_StatedRating, ...] = ()
     ecosystem_specific: _OwnRating = Rating.UNKNOWN
     database_specific: _OwnRating = Rating.UNKNOWN
 
@@ -127,7 +115,7 @@ class OsvDocument:
     upstream: tuple[str, ...] = ()
     summary: str = ""
     affected: tuple[Affected, ...] = ()
-    severity: tuple[StatedSeverity, ...] = ()
+    severity: tuple[_StatedRating, ...] = ()
     database_specific: _OwnRating = Rating.UNKNOWN
 
     @property
@@ -137,20 +125,9 @@ class OsvDocument:
 
     def rating(self, affected: Affected) -> Rating:
         """Return the severity for one of its packages: by a CVSS 3 vector, else by a word, the most specific first."""
-        told = [each.rating for each in (*affected.severity, *self.severity)]
+        stated = (*affected.severity, *self.severity)
         own = (affected.ecosystem_specific, affected.database_specific, self.database_specific)
-        return next((rating for rating in (*told, *own) if rating is not Rating.UNKNOWN), Rating.UNKNOWN)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AffectedVersion:
-    """A version that is affected.
-
-    Attributes:
-        fixed: The next version that is not; empty if the document names none.
-    """
-
-    fixed: str
+        return next((rating for rating in (*stated, *own) if rating is not Rating.UNKNOWN), Rating.UNKNOWN)
 
 
 def read_document(value: object) -> OsvDocument:
@@ -162,8 +139,8 @@ def read_document(value: object) -> OsvDocument:
     return load(OsvDocument, value)
 
 
-def hit(affected: Affected, version: str) -> AffectedVersion | None:
-    """Return whether a version of a package is affected; None if not.
+def next_fix(affected: Affected, version: str) -> str | None:
+    """Return the next version of an affected package that is not; empty if none is named, None if it is not affected.
 
     Source: https://ossf.github.io/osv-schema/#evaluation
 
@@ -173,18 +150,18 @@ def hit(affected: Affected, version: str) -> AffectedVersion | None:
     Example:
         >>> six = NamedPackage(ecosystem="PyPI", name="six")
         >>> fixed = Range(type="ECOSYSTEM", events=(Event(introduced="0"), Event(fixed="1.10")))
-        >>> hit(Affected(package=six, ranges=(fixed,)), "1.9")
-        AffectedVersion(fixed='1.10')
+        >>> next_fix(Affected(package=six, ranges=(fixed,)), "1.9")
+        '1.10'
     """
     is_python = affected.package is not None and affected.package.ecosystem == PYPI
     key = order(is_python=is_python)
     mine = key(version)
-    ends = [_next_fix(each, mine, key) for each in affected.ranges if each.type != "GIT"]
+    ends = [_fix_in(each, mine, key) for each in affected.ranges if each.type != "GIT"]
     found = [end for end in ends if end is not None]
     if found:
-        return AffectedVersion(fixed=max(found, key=lambda end: key(end or _BEGINNING)))
+        return max(found, key=lambda end: key(end or _BEGINNING))
     listed = {canonicalize_version(each) for each in affected.versions} if is_python else set(affected.versions)
-    return AffectedVersion(fixed="") if (canonicalize_version(version) if is_python else version) in listed else None
+    return "" if (canonicalize_version(version) if is_python else version) in listed else None
 
 
 def order(*, is_python: bool) -> Callable[[str], Any]:
@@ -199,7 +176,7 @@ def _python_version(text: str) -> Version:
         raise ValueError(f"{text[:80]!r} is not a version of PEP 440") from None
 
 
-def _next_fix(within: Range, mine: Any, key: Callable[[str], Any]) -> str | None:  # noqa: ANN401  a key of `order`
+def _fix_in(within: Range, mine: Any, key: Callable[[str], Any]) -> str | None:  # noqa: ANN401  a key of `order`
     """Return the next fixed version; empty if there is none, None if the version is not in the range."""
     begun = [event for event in within.events if event.version]
     begun.sort(key=lambda event: (event.introduced != _BEGINNING, key(event.version)))

@@ -13,7 +13,7 @@ from envbuilder.core.json_input import BadJson, load_object
 from envbuilder.core.references import normalized
 from envbuilder.diagnostics.vulnerabilities.components import Component, inventory
 from envbuilder.diagnostics.vulnerabilities.database import Database
-from envbuilder.diagnostics.vulnerabilities.documents import PYPI, OsvDocument, hit, order, read_document
+from envbuilder.diagnostics.vulnerabilities.documents import PYPI, OsvDocument, next_fix, order, read_document
 from envbuilder.diagnostics.vulnerabilities.fixes import Fix, Fixable, fix_of
 from envbuilder.diagnostics.vulnerabilities.rating import Rating
 from envbuilder.lock.lock import Lock
@@ -108,7 +108,7 @@ def scan(lock: Lock, catalog: Catalog, databases: Iterable[Database]) -> Scan:
     search = _Search(held.components)
     used = tuple(search.read(database) for database in databases)
     known = Counter(each.ecosystem for each in held.components)
-    absent = {ecosystem for ecosystem in known if not _covered(ecosystem, search.ecosystems)}
+    absent = {ecosystem for ecosystem in known if not any(_is_part(ecosystem, each) for each in search.ecosystems)}
     if absent == set(known):
         raise UsageError(
             f"the databases have no document for {' or '.join(sorted(known)) or 'any package of the lock'}",
@@ -126,13 +126,7 @@ def scan(lock: Lock, catalog: Catalog, databases: Iterable[Database]) -> Scan:
 
 
 def failing(found: Scan, least: Rating | None, *, only_fixable: bool) -> tuple[Vulnerability, ...]:
-    """Return the vulnerabilities of a severity, or worse; an unknown severity may be any, and counts.
-
-    Args:
-        found: The result.
-        least: The lowest severity; None for no vulnerability at all.
-        only_fixable: Leave out what the environment cannot fix.
-    """
+    """Return the vulnerabilities of a severity, or worse; none for None. An unknown severity may be any, and counts."""
     return tuple(
         each
         for each in found.vulnerabilities
@@ -214,8 +208,9 @@ class _Search:
                 continue
             if _name(package.ecosystem, package.name) != component.name:
                 continue
-            if found := hit(affected, component.version):
-                match = _Match(document=document, rating=document.rating(affected), fixed=found.fixed)
+            fixed = next_fix(affected, component.version)
+            if fixed is not None:
+                match = _Match(document=document, rating=document.rating(affected), fixed=fixed)
                 self.matches.setdefault(component, []).append(match)
 
 
@@ -231,10 +226,6 @@ def _is_part(ecosystem: str, named: str) -> bool:
         (True, False)
     """
     return ecosystem == named or ecosystem.startswith(f"{named}:")
-
-
-def _covered(ecosystem: str, named: Iterable[str]) -> bool:
-    return any(_is_part(ecosystem, each) for each in named)
 
 
 def _vulnerabilities(

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from envbuilder.catalog.buildable import PackedPython
 from envbuilder.core import structure
+from envbuilder.core.elf_segments import read_dynamic_names
 from envbuilder.core.files import read_json
 from envbuilder.core.versions import Release
-from envbuilder.image.base.file_store import FileStore
 
 _GLIBC = re.compile(rb"\0GLIBC_([0-9]+(?:\.[0-9]+)+)(?=\0)")
 """Name of a symbol version in the string table of an ELF file."""
-
-_ELF_64 = b"\x7fELF\x02\x01"
-_ELF_HEADER = struct.Struct("<40xQ10xHH2x")
-"""Offset of the section headers, size of one, and their number."""
-_SECTION = struct.Struct("<4xIQ8xQQ24x")
-"""Type, flags, offset and size of a section."""
-_SHT_STRTAB, _SHF_ALLOC = 3, 2
 
 # Below the home directory, where no variable says otherwise.
 _CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba")
@@ -67,22 +59,11 @@ def needed_glibc(program: Path) -> Release | None:
 
 
 def _dynamic_strings(file: Path) -> bytes:
-    """Return the string tables that the dynamic linker reads; all of a file that has none, or is no 64-bit ELF file."""
+    """Return the string table that the dynamic linker reads; all of a file that has none, or is no 64-bit ELF file."""
     with file.open("rb") as stream:
-        header = stream.read(_ELF_HEADER.size)
-        if len(header) == _ELF_HEADER.size and header.startswith(_ELF_64):
-            start, size, count = _ELF_HEADER.unpack(header)
-            stream.seek(start)
-            sections = stream.read(size * count) if size == _SECTION.size else b""
-            tables: list[bytes] = []
-            for kind, flags, offset, length in _SECTION.iter_unpack(sections[: len(sections) // size * size]):
-                if kind == _SHT_STRTAB and flags & _SHF_ALLOC:
-                    stream.seek(offset)
-                    tables.append(stream.read(length))
-            if tables:
-                return b"".join(tables)
-        stream.seek(0)
-        return stream.read()
+        names = read_dynamic_names(stream)
+        stream.seek(names.strings or 0)
+        return stream.read(names.size if names.strings else -1)
 
 
 def _roots(series: str, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
@@ -110,9 +91,20 @@ NOTE = ".interpreter.json"
 """Beside an archive: its version and glibc, which take about a second to read from it. Written by `keep_archive`."""
 
 
-def packed_pythons(store: FileStore) -> tuple[PackedPython, ...]:
-    """Return the interpreters of the archives in a store that run on their own, sorted by file name."""
-    notes = [noted(path) for path in store.named("cpython-*.tar.gz")]
+def archives_in(folder: Path, version: str = "*") -> tuple[Path, ...]:
+    """Return the archives in the directory of a `FileStore`, sorted by name and hash.
+
+    Args:
+        folder: The directory.
+        version: Pattern of their versions, such as `3.8.*`.
+    """
+    found = folder.glob(f"*/cpython-{version}.tar.gz")
+    return tuple(sorted(found, key=lambda path: (path.name, path.parent.name)))
+
+
+def packed_pythons(folder: Path) -> tuple[PackedPython, ...]:
+    """Return the interpreters in the directory of a `FileStore` that run on their own, sorted by file name."""
+    notes = [noted(path) for path in archives_in(folder)]
     return tuple(note for note in notes if note is not None)
 
 

@@ -27,8 +27,8 @@ from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.tree import added_tree, base_tree
 from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, lacking_files
+from envbuilder.lock.base_choice import OsPackages
 from envbuilder.lock.index.fetching import NoAnswer
-from envbuilder.lock.locations import OsPackages
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import EPOCH, Member, of_tar

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from envbuilder.core.canonical_json import canonical_json
-from envbuilder.core.digests import digest_of_file
+from envbuilder.core.digests import digest_of, digest_of_file, digits_of
 from envbuilder.image.base.tree_store import DebTree
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import Kind, Member, file_of, on_disk
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DockerArchive:
-    """An archive for `docker load`.
-
-    Attributes:
-        path: The archive.
-        image_id: `sha256:…` that an engine with the classic image store gives the loaded image. The containerd store
-            names images by manifest instead, so there only the diff id can be compared.
-    """
-
-    path: Path
-    image_id: str
 
 
 def docker_archive(  # noqa: PLR0913  each describes a different property of one image
@@ -37,7 +22,7 @@ def docker_archive(  # noqa: PLR0913  each describes a different property of one
     labels: Mapping[str, str],
     tags: tuple[str, ...] = (),
     added: Path | None = None,
-) -> DockerArchive:
+) -> str:
     """Write a tree as an image of one layer, or of two; the layers are streamed from their tars.
 
     Args:
@@ -47,18 +32,23 @@ def docker_archive(  # noqa: PLR0913  each describes a different property of one
         labels: Labels of the image.
         tags: `repository:tag` that the engine gives the image; the id does not depend on them.
         added: Tar of the OS packages on the tree; None for none.
+
+    Returns:
+        The `sha256:…` that an engine with the classic image store gives the loaded image. The containerd store names
+        images by manifest instead, so there only the diff id can be compared.
     """
     layers = {"layer.tar": (tree.path, tree.digest), **({"added.tar": (added, digest_of_file(added))} if added else {})}
     config = canonical_json(_config(tree, [digest for _, digest in layers.values()], epoch, labels))
-    name = hashlib.sha256(config).hexdigest()
+    image_id = digest_of(config)
+    name = digits_of(image_id)
     manifest = canonical_json([{"Config": f"{name}.json", "RepoTags": list(tags) or None, "Layers": list(layers)}])
     members = (
         file_of("manifest.json", manifest, mtime=epoch),
         file_of(f"{name}.json", config, mtime=epoch),
         *(_layer(path, name, epoch) for name, (path, _) in layers.items()),
     )
-    written = tarball.write(members, out)
-    return DockerArchive(path=written.path, image_id=f"sha256:{name}")
+    tarball.write(members, out)
+    return image_id
 
 
 def _config(tree: DebTree, diff_ids: list[str], epoch: int, labels: Mapping[str, str]) -> dict[str, object]:

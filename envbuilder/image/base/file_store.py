@@ -6,13 +6,11 @@ A packed interpreter may be the only copy of it, so its directory can be read wi
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from envbuilder.core.digests import digest_of_file, is_digest
-from envbuilder.core.files import CHUNK, replacing
-from envbuilder.oci.store import digits_of, verified
+from envbuilder.core.digests import digest_of_file, digits_of, is_digest, verified
+from envbuilder.core.files import copied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +31,11 @@ class FileStore:
         Returns:
             Its sha256, 64 hexadecimal digits.
         """
-        digits = hash_file(file)
+        digits = digits_of(digest_of_file(file))
         target = self.folder / digits / file.name
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(target) as copy, file.open("rb") as content:
-                shutil.copyfileobj(content, copy, CHUNK)
+            copied(file, target)
             target.chmod(file.stat().st_mode & 0o755 | 0o444)
         return digits
 
@@ -54,12 +51,3 @@ class FileStore:
         files = (path for path in sorted(place.glob("[!.]*")) if path.is_file() and not path.is_symlink())
         found = next(files, None)
         return verified(found, digest, self.trusted) if found else None
-
-    def named(self, pattern: str) -> tuple[Path, ...]:
-        """Return the files whose name matches a shell pattern, sorted by name and hash."""
-        return tuple(sorted(self.folder.glob(f"*/{pattern}"), key=lambda path: (path.name, path.parent.name)))
-
-
-def hash_file(file: Path) -> str:
-    """Return the sha256 of a file as locks write it, 64 hexadecimal digits."""
-    return digits_of(digest_of_file(file))

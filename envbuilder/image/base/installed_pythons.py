@@ -22,7 +22,6 @@ class PythonProgram:
     """A Python program of this machine.
 
     Attributes:
-        program: Its path.
         version: Full version; the requested one where the program does not run.
         problem: Why it cannot become an archive, worded to follow its path; empty if it can.
     """

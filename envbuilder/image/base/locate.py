@@ -16,13 +16,13 @@ from envbuilder.core.errors import EnvbuilderError, InvalidInput, ToolMissing, U
 from envbuilder.core.files import replacing
 from envbuilder.core.names import file_name
 from envbuilder.core.versions import Release
-from envbuilder.image.base.available_pythons import NOTE, noted
+from envbuilder.image.base.available_pythons import NOTE, archives_in, noted
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.installed_pythons import PythonProgram
 from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebTree, TreeStore
+from envbuilder.lock.base_choice import Refused
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
 
 
@@ -81,7 +81,7 @@ class PythonArchives:
     def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:
         """See `PythonSource.locate`."""
         named = [inspect(path) for path in (*map(Path, sources.python_archives), *self.configured)]
-        packed = [_inspected(path) for path in self.store.named(f"cpython-{version}.*.tar.gz")]
+        packed = [_inspected(path) for path in archives_in(self.store.folder, f"{version}.*")]
         newest_first = sorted(packed, key=lambda archive: (archive.version, archive.sha256), reverse=True)
         fitting = [archive for archive in (*named, *newest_first) if archive.version.head(2) == version.head(2)]
         reasons = []

@@ -39,11 +39,7 @@ Source: Debian bookworm, package pages and `dpkg -S`, 2026-11. To add one: `dpkg
 
 
 def provided(members: Iterable[Member]) -> frozenset[str]:
-    """Return the names of the libraries that the loader finds in a tree: in its default and its configured directories.
-
-    Args:
-        members: The tree.
-    """
+    """Return the names of the libraries in the default and the configured directories of the loader of a tree."""
     everything = tuple(members)
     folders = _FOLDERS | {
         line.strip().strip("/")

@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import PurePosixPath
 
 from envbuilder.core.corrupt_file import Damaged
+from envbuilder.core.elf_segments import MAGIC
 from envbuilder.core.errors import UsageError
 from envbuilder.core.image_layout import PYTHON
 from envbuilder.image.base.interpreter import PackableInterpreter
@@ -117,7 +118,7 @@ def _places(interpreter: PackableInterpreter, found: list[Member]) -> tuple[str,
 
 def is_elf(data: bytes) -> bool:
     """Return True if these are the first bytes of an ELF file."""
-    return data.startswith(b"\x7fELF")
+    return data.startswith(MAGIC)
 
 
 def _moved(member: Member, places: tuple[str, ...]) -> Member:

@@ -102,7 +102,6 @@ class InterpreterSurvey:
     """The files of an interpreter; all paths are those in its archive.
 
     Attributes:
-        names: Paths.
         libraries: ELF files by path.
         version: From `patchlevel.h`; empty until it was read.
     """

@@ -14,13 +14,13 @@ from typing import Annotated
 
 from envbuilder.core import structure
 from envbuilder.core.canonical_json import indented_json
+from envbuilder.core.digests import verified
 from envbuilder.core.field_rules import Parsed
 from envbuilder.core.file_locks import locked
 from envbuilder.core.files import replacing
 from envbuilder.image.base import tree_descriptions
 from envbuilder.image.base.tree_descriptions import CURRENT, SCHEMA, TreeDescription, described, manifest_of, tar_of
 from envbuilder.lock.lock import OsPackagePin
-from envbuilder.oci.store import verified
 
 _PACKAGE = ("name", "version", "sha256", "file", "size")
 
@@ -94,15 +94,7 @@ class TreeStore:
         return tree
 
     def put(self, tree: DebTree, *, current: bool = True) -> DebTree:
-        """Add a tree to the store; its tar is moved, not copied.
-
-        Args:
-            tree: The tree.
-            current: Make it the current one of its base.
-
-        Returns:
-            The tree with its new path.
-        """
+        """Add a tree, by default as the current one of its base; its tar is moved. Return it with its new path."""
         place = self._place(tree.id)
         place.mkdir(parents=True, exist_ok=True)
         kept = replace(tree, path=tar_of(place, tree.digest))

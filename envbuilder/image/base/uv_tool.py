@@ -1,16 +1,20 @@
-"""The uv program that was installed with this package."""
+"""The uv program that was installed with this package, other releases of it, and CPythons that it downloads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+from envbuilder.core.digests import has_digest
 from envbuilder.core.errors import SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.core.install_commands import install_command
 from envbuilder.core.uv import Uv
-from envbuilder.image.base.file_store import FileStore, hash_file
-from envbuilder.image.base.programs import BaseHost
+from envbuilder.core.versions import Release
+from envbuilder.image.base.file_store import FileStore
+from envbuilder.image.base.programs import BaseHost, Ran
 from envbuilder.lock.lock import Lock, ToolName, ToolPin
+
+_SHOWN_LINES = 6
 
 
 def find_uv() -> Path:
@@ -85,9 +89,49 @@ def fetch_uv(pin: ToolPin, *, uv: Uv, folder: Path) -> Path:
         told = "\n".join(failure.splitlines()[-4:])
         raise SourceUnreachable(f"uv {pin.version} of the lock is not available:\n{told}", hint="run `envbuilder lock`")
     program = folder / "bin" / ToolName.UV
-    if program.is_symlink() or not program.is_file() or hash_file(program) != pin.sha256:
+    if program.is_symlink() or not has_digest(program, f"sha256:{pin.sha256}"):
         raise VerificationFailed(
             f"uv {pin.version} from the index differs from the one in the lock",
             hint="the lock is of another platform, or the index changed; if that is expected, run `envbuilder lock`",
         )
     return program
+
+
+def from_uv(version: Release, *, uv: Path, folder: Path, host: BaseHost) -> Path:
+    """Let uv install a CPython for Linux on x86-64 with glibc; uv checks the digest of what it downloads.
+
+    Args:
+        version: Full (`3.8.18`) or not (`3.8`, the newest that this uv knows).
+        uv: The program.
+        folder: Install directory of uv; kept between calls, so that the second one downloads nothing.
+        host: Its whole environment is passed on, and with it uv's own settings for mirrors and certificates.
+
+    Returns:
+        The interpreter, to be given to `pack`.
+
+    Raises:
+        ToolMissing: uv cannot be started.
+        SourceUnreachable: uv does not know this version, or could not download it.
+    """
+    request = f"cpython-{version}-linux-x86_64-gnu"
+    _run(uv, ["install", "--no-bin", "--install-dir", str(folder), request], version, folder, host)
+    find = ["find", "--managed-python", "--no-python-downloads", "--no-project", request]
+    ran = _run(uv, find, version, folder, host)
+    return Path(ran.stdout.strip())
+
+
+def _run(uv: Path, arguments: list[str], version: Release, folder: Path, host: BaseHost) -> Ran:
+    folder.mkdir(parents=True, exist_ok=True)
+    environ = dict(host.environ) | {"UV_PYTHON_INSTALL_DIR": str(folder), "NO_COLOR": "1"}
+    try:
+        ran = host.run([str(uv), "python", *arguments], environ=environ, folder=folder, on_line=host.listener)
+    except OSError as error:
+        raise ToolMissing(f"cannot start {uv}: {error.strerror}", hint="uv sync") from error
+    if ran.status:
+        log = "\n".join(f"  {line}" for line in ran.tail[-_SHOWN_LINES:])
+        raise SourceUnreachable(
+            f"uv cannot get Python {version}\n{log}",
+            hint="on a machine that has this Python, run `envbuilder python pack PATH`, and name the archive under "
+            "sources.python_archives in the spec",
+        )
+    return ran

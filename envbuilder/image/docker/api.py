@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import docker
 import requests
@@ -21,10 +21,9 @@ from envbuilder.core.errors import EngineError, EngineUnavailable, EnvbuilderErr
 from envbuilder.core.json_fields import Record, number
 from envbuilder.core.references import ImageRef
 from envbuilder.image.docker.client import TIMEOUT_SECONDS, DockerClient, StandardStreams
-from envbuilder.image.docker.container_spec import ContainerSpec
 from envbuilder.image.docker.endpoint import Endpoint, endpoint
 from envbuilder.image.docker.errors import Refusal, refused, translated
-from envbuilder.oci.runtime.command import PublishedPort
+from envbuilder.oci.runtime.command import PublishedPort, RunRequest
 
 _UNIX = "http+unix://"
 _Item = TypeVar("_Item")
@@ -54,11 +53,9 @@ class DockerApi:
 
     def inspect_image(self, reference: str) -> Record | None:
         """Return the engine's description of an image; None if it has none of this name."""
-        with translated():
-            try:
-                return self._client.inspect_image(reference)
-            except docker.errors.NotFound:
-                return None
+        with translated(), suppress(docker.errors.NotFound):
+            return self._client.inspect_image(reference)
+        return None
 
     def history(self, image: str) -> Sequence[Record]:
         """Return the history of the layers of an image, highest first."""
@@ -82,11 +79,8 @@ class DockerApi:
 
     def delete_image(self, reference: str) -> None:
         """Remove a name of an image, and the image and those below it that have no other; do nothing if it is gone."""
-        with translated():
-            try:
-                self._client.remove_image(reference)
-            except docker.errors.NotFound:
-                return
+        with translated(), suppress(docker.errors.NotFound):
+            self._client.remove_image(reference)
 
     def pull(self, reference: ImageRef, refusal: Refusal) -> Iterator[Record]:
         """Pull an image; yield the engine's progress messages."""
@@ -148,33 +142,41 @@ class DockerApi:
         with translated():
             self._client.cancel_build(build_id)
 
-    def create(self, spec: ContainerSpec) -> None:
-        """Create a container that cannot gain privileges; the engine keeps its output until it is removed."""
-        gpus = [DeviceRequest(count=-1, capabilities=[["gpu"]])] if spec.gpus and not spec.devices else []
-        named = [DeviceRequest(driver="cdi", device_ids=list(spec.devices))] if spec.devices else []
-        mounts = [Mount(target, source, type="bind", read_only=True) for source, target in spec.mounts]
-        mounts += [Mount(target, source, type="bind") for source, target in spec.shared]
+    def create(self, name: str, request: RunRequest, *, stdin: bool, terminal: bool) -> None:
+        """Create a container that cannot gain privileges; the engine keeps its output until it is removed.
+
+        Args:
+            name: Chosen by the caller, so that it can be removed even if the answer to the creation is lost.
+            request: Its `files`, `timeout`, `copy_out`, `writable` and `keep` have no effect.
+            stdin: Whether its standard input is open until the attached client closes it.
+            terminal: Whether it has a terminal.
+        """
+        gpus = [DeviceRequest(count=-1, capabilities=[["gpu"]])] if request.gpus and not request.devices else []
+        named = [DeviceRequest(driver="cdi", device_ids=list(request.devices))] if request.devices else []
+        mounts = [Mount(target, source, type="bind", read_only=True) for source, target in request.mounts]
+        mounts += [Mount(target, source, type="bind") for source, target in request.shared]
+        caller = f"{request.caller.uid}:{request.caller.gid}" if request.caller else ""
         with translated():
             host = self._client.create_host_config(
-                network_mode=spec.network,
+                network_mode=request.network,
                 device_requests=[*gpus, *named] or None,
                 security_opt=["no-new-privileges"],
                 mounts=mounts,
-                port_bindings=_bindings(spec.ports) or None,
+                port_bindings=_bindings(request.ports) or None,
                 log_config=LogConfig(type=LogConfig.types.JSON),
             )
             self._client.create_container(
-                spec.image,
-                name=spec.name,
-                entrypoint=[spec.command[0]],
-                command=list(spec.command[1:]),
+                request.image,
+                name=name,
+                entrypoint=[request.command[0]],
+                command=list(request.command[1:]),
                 # A name without a value takes a variable of the image away.
-                environment=[*(f"{name}={value}" for name, value in spec.env), *spec.unset],
-                user=spec.user or None,
-                working_dir=spec.folder or None,
-                ports=sorted({port.container for port in spec.ports}) or None,
-                stdin_open=spec.stdin,
-                tty=spec.terminal,
+                environment=[*(f"{key}={value}" for key, value in request.env), *request.unset],
+                user=caller or request.user or None,
+                working_dir=request.folder or None,
+                ports=sorted({port.container for port in request.ports}) or None,
+                stdin_open=stdin,
+                tty=terminal,
                 host_config=host,
                 use_config_proxy=False,
             )
@@ -187,36 +189,24 @@ class DockerApi:
 
     def resize(self, container: str, rows: int, columns: int) -> None:
         """Set the size of the terminal of a container; do nothing if it has ended."""
-        with translated():
-            try:
-                self._client.resize(container, rows, columns)
-            except docker.errors.APIError as error:
-                if error.status_code not in {requests.codes.conflict, requests.codes.not_found}:
-                    raise
+        with translated(), _unless_ended():
+            self._client.resize(container, rows, columns)
 
     def send_signal(self, container: str, signal: int) -> None:
         """Send a signal to process 1 of a container; do nothing if it has ended."""
-        with translated():
-            try:
-                self._client.kill(container, signal)
-            except docker.errors.APIError as error:
-                if error.status_code not in {requests.codes.conflict, requests.codes.not_found}:
-                    raise
+        with translated(), _unless_ended():
+            self._client.kill(container, signal)
 
     def inspect_container(self, container: str) -> Record:
         """Return the engine's description of a container."""
         with translated():
-            found: Record = self._client.inspect_container(container)
-        return found
+            return cast("Record", self._client.inspect_container(container))
 
     def find_container(self, container: str) -> Record | None:
         """Return the engine's description of a container; None if there is none."""
-        with translated():
-            try:
-                found: Record = self._client.inspect_container(container)
-            except docker.errors.NotFound:
-                return None
-        return found
+        with translated(), suppress(docker.errors.NotFound):
+            return cast("Record", self._client.inspect_container(container))
+        return None
 
     def is_changed(self, container: str) -> bool:
         """Return True if a container has other files than its image."""
@@ -262,12 +252,10 @@ class DockerApi:
 
     def get(self, container: str, path: str) -> Iterable[bytes] | None:
         """Return a tar archive with one path of a container; None if the path does not exist."""
-        with translated():
-            try:
-                pieces, _ = self._client.get_archive(container, path)
-            except docker.errors.NotFound:
-                return None
-        return _guarded(iter(pieces))
+        with translated(), suppress(docker.errors.NotFound):
+            pieces, _ = self._client.get_archive(container, path)
+            return _guarded(iter(pieces))
+        return None
 
     def start(self, container: str) -> None:
         """Start a container."""
@@ -287,15 +275,6 @@ class DockerApi:
                     return None
                 raise
 
-    def kill(self, container: str) -> None:
-        """Kill a container; do nothing if it has ended."""
-        with translated():
-            try:
-                self._client.kill(container)
-            except docker.errors.APIError as error:
-                if error.status_code != requests.codes.conflict:
-                    raise
-
     def output(self, container: str, *, stderr: bool) -> bytes:
         """Return the complete output of a container on one of its two streams."""
         with translated():
@@ -303,11 +282,18 @@ class DockerApi:
 
     def remove(self, container: str) -> None:
         """Remove a container, running or not; do nothing if it does not exist."""
-        with translated():
-            try:
-                self._client.remove_container(container, v=True, force=True)
-            except docker.errors.NotFound:
-                return
+        with translated(), suppress(docker.errors.NotFound):
+            self._client.remove_container(container, v=True, force=True)
+
+
+@contextmanager
+def _unless_ended() -> Iterator[None]:
+    """Leave the block silently if the container has ended, or is gone."""
+    try:
+        yield
+    except docker.errors.APIError as error:
+        if error.status_code not in {requests.codes.conflict, requests.codes.not_found}:
+            raise
 
 
 def _bindings(ports: Sequence[PublishedPort]) -> dict[int | str, Any]:

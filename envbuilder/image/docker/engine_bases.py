@@ -79,15 +79,11 @@ class EngineBases:
         """
         self.progress(f"giving {tree.id} to the engine")
         with self._scratch(".loading-") as work:
-            archive = docker_archive(
-                tree,
-                Path(work) / "image.tar",
-                epoch=EPOCH,
-                labels={LABEL_BASE: tree.id},
-                tags=(str(reference),),
-                added=added,
+            archive = Path(work) / "image.tar"
+            docker_archive(
+                tree, archive, epoch=EPOCH, labels={LABEL_BASE: tree.id}, tags=(str(reference),), added=added
             )
-            self.engine.load(archive.path)
+            self.engine.load(archive)
 
     def _load_base(self, lock: Lock, reference: ImageRef) -> None:
         tree = self.debian.provide(lock)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from signal import SIGKILL
 from typing import TYPE_CHECKING
 
 from envbuilder.core.json_fields import text
@@ -38,7 +39,7 @@ class DockerKeeping:
 
     def save(self, container: str, image: str, hidden: Sequence[str]) -> None:
         """See `KeepingEngine.save`."""
-        self.api.kill(container)
+        self.api.send_signal(container, SIGKILL)
         self.api.wait(container, _SECONDS_TO_DIE)
         if self.api.is_changed(container):
             self.api.commit(container, ImageRef.parse(image), hidden)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from envbuilder.catalog.environments import BaseChoice
 from envbuilder.core.errors import EngineUnavailable
 from envbuilder.image.docker.engine_bases import EngineBases
-from envbuilder.lock.locations import Located, OsPackages, Refused
+from envbuilder.lock.base_choice import Located, OsPackages, Refused
 from envbuilder.lock.resolve.apt import AptResolver
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

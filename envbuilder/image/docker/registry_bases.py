@@ -11,8 +11,8 @@ from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, Verificat
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo
 from envbuilder.image.container_engine import EngineImages, EngineRegistry, Listener
+from envbuilder.lock.base_choice import Refused
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin
 
 

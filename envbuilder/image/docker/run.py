@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import io
 import os
-import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
+from signal import SIGKILL
 from threading import Thread
 from typing import TYPE_CHECKING
 
 from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
 from envbuilder.core.errors import EngineError
 from envbuilder.core.json_fields import Record, records, text
-from envbuilder.image.docker.container_spec import ContainerSpec
 from envbuilder.image.docker.context_tar import files_tar
 from envbuilder.image.running.callers import GROUP, PASSWD, registered
-from envbuilder.oci.runtime.command import Caller, Console, RunRequest, RunResult
+from envbuilder.oci.runtime.command import Caller, Console, RunRequest, RunResult, status_of_failed_start
 from envbuilder.oci.runtime.terminals import forwarded, on_resize, raw
 
 if TYPE_CHECKING:
@@ -26,11 +25,6 @@ if TYPE_CHECKING:
 _KILLED = 137
 _SECONDS_TO_DIE = 30.0
 _PIECE = 1 << 16
-# Messages of the engine about a command that it cannot start, and the status of a shell and `docker run` for it.
-_CANNOT_START = (
-    (re.compile(r"executable file not found|no such file or directory"), 127),
-    (re.compile(r"permission denied|exec format error|is a directory"), 126),
-)
 
 
 def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name: str) -> RunResult:
@@ -144,26 +138,8 @@ def has_gpus(container: Record) -> bool:
 
 
 def _create(api: DockerApi, request: RunRequest, name: str, console: Console | None = None) -> None:
-    caller = f"{request.caller.uid}:{request.caller.gid}" if request.caller else ""
-    api.create(
-        ContainerSpec(
-            name=name,
-            image=request.image,
-            command=request.command,
-            env=request.env,
-            mounts=request.mounts,
-            user=caller or request.user,
-            network=request.network,
-            gpus=request.gpus,
-            devices=request.devices,
-            shared=request.shared,
-            folder=request.folder,
-            ports=request.ports,
-            stdin=console is not None and console.given is not None,
-            terminal=console is not None and console.terminal,
-            unset=request.unset,
-        )
-    )
+    stdin = console is not None and console.given is not None
+    api.create(name, request, stdin=stdin, terminal=console is not None and console.terminal)
     if request.files:
         api.put(name, files_tar(request.files))
 
@@ -177,9 +153,9 @@ def _register(api: DockerApi, name: str, caller: Caller) -> None:
 
 
 def _not_started(error: EngineError) -> RunResult:
-    for pattern, status in _CANNOT_START:
-        if "exec" in error.message and pattern.search(error.message):
-            return RunResult(status=status, stdout=b"", stderr=f"{error.message}\n".encode(), timed_out=False)
+    status = status_of_failed_start(error.message)
+    if "exec" in error.message and status:
+        return RunResult(status=status, stderr=f"{error.message}\n".encode())
     raise error
 
 
@@ -189,7 +165,7 @@ def _await(api: DockerApi, name: str, deadline: float, clock: Callable[[], float
         status = api.wait(name, left)
         if status is not None:
             return status, False
-    api.kill(name)
+    api.send_signal(name, SIGKILL)
     api.wait(name, _SECONDS_TO_DIE)
     return _KILLED, True
 

@@ -1,1 +1,1 @@
-"""Render a plan as a Dockerfile. The only package that imports jinja2."""
+"""Render a plan as a Dockerfile."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from envbuilder.catalog.environments import Environment
 from envbuilder.image.dockerfile.templates import environment, one_line
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 
 def render_spec(

@@ -17,12 +17,11 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from envbuilder.core.errors import BuildFailed, ToolFailed, VerificationFailed
+from envbuilder.core.errors import ToolFailed, VerificationFailed
 from envbuilder.core.image_layout import BUILD_STAGE, VENV, site_packages
-from envbuilder.image.builds import BUILD_HINT
 from envbuilder.image.layers.entries import Entry, completed, link
 from envbuilder.image.layers.image_python import write_tree
-from envbuilder.image.layers.sdists import kept_wheel, unpacked_sdist
+from envbuilder.image.layers.sdists import build_failure, kept_wheel, unpacked_sdist
 from envbuilder.image.layers.wheel_file import Wheel
 from envbuilder.image.layers.wheels import Prefix, installed
 from envbuilder.oci.runtime.outputs import open_to_all
@@ -66,7 +65,6 @@ class BuildStage:
     """A tree that can build packages.
 
     Attributes:
-        root: The tree.
         series: `3.8`.
         sandbox: Returns the sandbox; called for each build.
     """
@@ -152,7 +150,7 @@ def require_build_tools(sdist: Path, name: str, available: frozenset[str], serie
     )
     if lacking:
         listed = ", ".join(lacking)
-        raise _failure(
+        raise build_failure(
             name,
             f"its pyproject.toml requires {listed}, which is not among the build tools",
             f"add to envbuilder.yaml: `build_requires: [{listed}]`, then run `envbuilder lock`",
@@ -204,19 +202,19 @@ def build_in_stage(sdist: Path, name: str, stage: BuildStage, store: Store) -> s
         try:
             result = stage.sandbox().run(task)
         except (ToolFailed, VerificationFailed) as error:
-            raise _failure(name, error.message, BUILD_HINT) from error
+            raise build_failure(name, error.message) from error
         if result.timed_out:
-            raise _failure(name, f"the build did not finish within {_TIME_LIMIT:.0f} s", BUILD_HINT)
+            raise build_failure(name, f"the build did not finish within {_TIME_LIMIT:.0f} s")
         if result.status or result.copied is None:
             said = (result.stdout + result.stderr).decode("utf-8", "replace").splitlines()[-_TAIL_LINES:]
-            raise _failure(name, "\n".join((f"the build exited with status {result.status}:", *said)), BUILD_HINT)
+            raise build_failure(name, "\n".join((f"the build exited with status {result.status}:", *said)))
         return kept_wheel(result.copied, name, root, store)
 
 
 def _top(sdist: Path, name: str, root: Path) -> Path:
     tops = unpacked_sdist(sdist, name, root / "source")
     if len(tops) != 1:
-        raise _failure(name, f"it has {len(tops)} top directories instead of one", "choose another version")
+        raise build_failure(name, f"it has {len(tops)} top directories instead of one", "choose another version")
     return tops[0]
 
 
@@ -247,8 +245,4 @@ def _project(project: Path, name: str) -> _Project:
     except FileNotFoundError:
         return _Project()
     except (OSError, ValueError, AttributeError, TypeError, RecursionError, InvalidRequirement) as error:
-        raise _failure(name, f"its pyproject.toml cannot be read: {error}", "choose another version") from error
-
-
-def _failure(name: str, reason: str, hint: str) -> BuildFailed:
-    return BuildFailed(f"{name} cannot be built into a wheel: {reason}", hint=hint, step=name)
+        raise build_failure(name, f"its pyproject.toml cannot be read: {error}", "choose another version") from error

@@ -35,8 +35,6 @@ class Draft:
     """An image that is being assembled.
 
     Attributes:
-        plan: Its plan.
-        ingredients: The inputs of its layers.
         keys: Key by layer id.
         known: Records of the known layers, by layer id; unknown ones are left out.
         unrecorded: Ids of the layers that only the lock knows, so that their libraries are unknown.
@@ -48,6 +46,7 @@ class Draft:
 
     plan: Plan
     ingredients: Ingredients
+    layer_format: LayerFormat
     keys: dict[str, str]
     known: dict[str, LayerRecord]
     unrecorded: frozenset[str]
@@ -66,43 +65,47 @@ class Draft:
         """The layers that are to be made."""
         return tuple(layer for layer in self.plan.layers if not (self.in_base and layer.kind is LayerKind.BASE))
 
-    def to_make(self, store: Store) -> tuple[Layer, ...]:
+    @property
+    def store(self) -> Store:
+        """The store that receives its layers."""
+        return self.ingredients.store
+
+    def to_make(self) -> tuple[Layer, ...]:
         """Return the layers that are not in the store, or unknown."""
         return tuple(
-            layer
-            for layer in self.layers
-            if layer.id not in self.known or not self._is_elsewhere_or_there(layer.id, store)
+            layer for layer in self.layers if layer.id not in self.known or not self._is_elsewhere_or_there(layer.id)
         )
 
-    def to_pull(self, store: Store) -> tuple[Packed, ...]:
+    def to_pull(self) -> tuple[Packed, ...]:
         """Return the known layers that are needed in the store and missing there."""
         return tuple(
             self.known[layer.id].packed
             for layer in self.layers
-            if layer.id in self.known and not self._is_elsewhere_or_there(layer.id, store)
+            if layer.id in self.known and not self._is_elsewhere_or_there(layer.id)
         )
 
-    def forget_missing(self, store: Store) -> None:
+    def forget_missing(self) -> None:
         """Forget layers that only the cache knows and that it did not give: they are made, whatever it stated."""
         for layer in self.cached:
-            if not self._is_elsewhere_or_there(layer, store):
+            if not self._is_elsewhere_or_there(layer):
                 del self.known[layer]
 
     def is_confirmed(self, layer: Layer) -> bool:
         """Return True if a layer is known by more than a statement of the lock."""
         return layer.id in self.known and layer.id not in self.unrecorded
 
-    def _is_elsewhere_or_there(self, layer: str, store: Store) -> bool:
+    def _is_elsewhere_or_there(self, layer: str) -> bool:
         packed = self.known[layer].packed
-        return packed.digest in self.elsewhere or store.has(packed.digest, packed.size)
+        return packed.digest in self.elsewhere or self.store.has(packed.digest, packed.size)
 
-    def needs_base(self, store: Store) -> bool:
+    def needs_base(self) -> bool:
         """Return True if layers of the base have to be fetched, or if its tree is needed to make a layer."""
         if self.in_base:
             return any(
-                layer.blob.digest not in self.elsewhere and not store.has(layer.blob.digest) for layer in self.in_base
+                layer.blob.digest not in self.elsewhere and not self.store.has(layer.blob.digest)
+                for layer in self.in_base
             )
-        return any(layer.kind in _FROM_TREE for layer in self.to_make(store))
+        return any(layer.kind in _FROM_TREE for layer in self.to_make())
 
     def files_of(self, layer: Layer) -> tuple[PackagePin, ...]:
         """Return the files that a layer is made from."""
@@ -132,26 +135,18 @@ class Draft:
         base = (self.lock.base.digest,) if layer.kind in {*_FROM_TREE, LayerKind.BYTECODE} else ()
         return (*pins, *(archive.sha256 for archive in layer.archives), *base)
 
-    def archives(self, store: Store) -> tuple[ArchivePin, ...]:
+    def archives(self) -> tuple[ArchivePin, ...]:
         """Return the vendor archives of the layers that have to be made."""
-        return tuple(pin for layer in self.to_make(store) for pin in layer.archives)
+        return tuple(pin for layer in self.to_make() for pin in layer.archives)
 
-    def missing(self, store: Store) -> list[PackagePin]:
+    def missing(self) -> list[PackagePin]:
         """Return the files that have to be fetched for the layers that have to be made."""
-        pins = {pin.sha256: pin for layer in self.to_make(store) for pin in self.files_of(layer)}
-        return [pin for pin in pins.values() if not store.has(f"sha256:{pin.sha256}")]
+        pins = {pin.sha256: pin for layer in self.to_make() for pin in self.files_of(layer)}
+        return [pin for pin in pins.values() if not self.store.has(f"sha256:{pin.sha256}")]
 
 
 def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work: Path, elsewhere: Elsewhere) -> Draft:
-    """Return the initial state of an image.
-
-    Args:
-        lock: Its lock.
-        layer_format: Format of its layers.
-        context: Context for assembling.
-        work: Directory for intermediate files.
-        elsewhere: Returns the digests of the layers that need not be in the store.
-    """
+    """Return the initial state of an image."""
     known: dict[str, LayerRecord] = {}
     base = context.bases.open(lock, lambda: fetch_tree(lock, known.get(LayerKind.BASE), layer_format, context))
     in_base = base.layers
@@ -168,6 +163,7 @@ def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work:
     blobs = [record.packed.blob(layer_format) for record in known.values()] + [layer.blob for layer in in_base]
     return Draft(
         plan=planned,
+        layer_format=layer_format,
         keys=keys,
         known=known,
         unrecorded=frozenset(unrecorded),

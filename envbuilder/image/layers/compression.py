@@ -155,13 +155,7 @@ class Sink(ABC):
 
 
 class CompressingSink(Sink):
-    """One compressor for the whole tar.
-
-    Args:
-        write: As in `Sink`.
-        tar: As in `Sink`.
-        compressor: Packs the tar.
-    """
+    """One compressor for the whole tar."""
 
     def __init__(self, write: Callable[[bytes], object], tar: Digesting, compressor: Compressor) -> None:
         super().__init__(write, tar)
@@ -218,7 +212,6 @@ class SplicingSink(GzipMembersSink):
     """Gzip with one member for each content as packed in its wheel.
 
     Args:
-        write: As in `Sink`.
         tar: As in `Sink`; if it is silent, spliced contents are not unpacked.
         deflate: Compresses contents that are not from a wheel; None stores them, so that no library affects the bytes.
     """
@@ -282,11 +275,7 @@ class NoCompressor:
 
 
 class GzipCompressor:
-    """A deflate stream as one gzip member, without name and time.
-
-    Args:
-        deflate: Starts the stream.
-    """
+    """A deflate stream as one gzip member, without name and time."""
 
     def __init__(self, deflate: Deflate) -> None:
         self._object = deflate()

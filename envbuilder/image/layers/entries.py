@@ -19,7 +19,6 @@ class Spliced:
     """A deflate stream in another file.
 
     Attributes:
-        file: The file.
         offset: Start of the stream.
         size: Its bytes.
         crc: CRC-32 of the unpacked content, from the zip.

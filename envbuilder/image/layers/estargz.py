@@ -177,8 +177,6 @@ class EstargzSink(GzipMembersSink):
     """Gzip with at least one member for each file, and a table of contents.
 
     Args:
-        write: As in `Sink`.
-        tar: As in `Sink`.
         deflate: Compresses what cannot be taken from a wheel as it is.
     """
 

@@ -45,7 +45,6 @@ class TargetPython:
     """An interpreter in an unpacked tree.
 
     Attributes:
-        root: Directory of the tree.
         home: Directory of the interpreter in it: `opt/python` or `usr`.
         series: `3.8`.
         sandbox: Returns the sandbox; called for each run.

@@ -74,7 +74,6 @@ class Inflater:
     """Unpacks one stream that is given in pieces, and compares it with the checksum and size in the zip.
 
     Args:
-        spliced: The stream.
         size: Bytes that it must unpack to.
     """
 

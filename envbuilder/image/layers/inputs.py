@@ -71,15 +71,12 @@ class Ingredients:
     """The inputs of one lock; safe to use from several threads.
 
     Attributes:
-        lock: The pins.
         lock_text: Canonical text of them.
         probe: Returns the bytes of the probe.
         hook: Returns the memory hook; empty for a lock without.
-        base: The base.
         build_base: Returns the base of the build stage, which has its OS packages too.
         store: Contains every file of the lock.
         archive: Path of the interpreter archive; None if the interpreter is part of the base.
-        archives: Vendor archives.
         work: Directory for intermediate files; removed by its owner.
         sandbox: Returns the sandbox for the interpreter.
         python_key: Digest of all inputs of the interpreter.

@@ -47,7 +47,6 @@ class KeptBytecode:
 
     Attributes:
         plan: Names the interpreter that compiles.
-        store: Contains it.
     """
 
     plan: Plan

@@ -22,13 +22,12 @@ from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.image.layers.interpreter import account_entries, venv_entries
 from envbuilder.image.layers.kept_bytecode import KeptBytecode
 from envbuilder.image.layers.layer_writer import Packed, Packing, write_layer, write_tar
-from envbuilder.image.layers.library_links import library_links
+from envbuilder.image.layers.libraries import library_entries, required, wheel_links
 from envbuilder.image.layers.needed_libraries import IS_LIBRARY, Tap, needed
 from envbuilder.image.layers.records import LayerRecord
-from envbuilder.image.layers.vendor_libraries import library_entries, required
 from envbuilder.image.layers.wheels import brought, installed, scripts
 from envbuilder.image.plan.layers import WORTH_COMPILING
-from envbuilder.image.plan.plan import Layer, LayerKind, Plan
+from envbuilder.image.plan.plan import WHEELS, Layer, LayerKind, Plan
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.tar.members import EPOCH, Kind, Member
@@ -39,10 +38,7 @@ class LayerTask:
     """One layer to make.
 
     Attributes:
-        plan: The plan that it belongs to.
-        layer: The layer.
         ingredients: Its inputs; all its files are in the store.
-        format: Its format.
         expected: The expected result; None if it is unknown.
         jobs: Maximum number of interpreters that compile at once.
     """
@@ -214,7 +210,7 @@ def clashes_between_packages(plan: Plan, own: Ingredients) -> tuple[str, ...]:
         VerificationFailed: A path is a file in one distribution and a directory in another.
     """
     clashes = Clashes(_sum)
-    for layer in plan.of(LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES):
+    for layer in plan.of(*WHEELS):
         for pin in filter(own.is_open, layer.packages):
             for entry in _content(own, pin):
                 clashes.see(entry)
@@ -230,7 +226,7 @@ def _content(own: Ingredients, pin: PackagePin) -> Iterator[Entry]:
 def _links(task: LayerTask) -> LayerRecord:
     own = task.ingredients
     paths = [path for pin in own.lock.group(PackageGroup.CUDA) for path in own.wheel(pin).contents]
-    return task.write(library_links(paths, own.prefix.site, task.layer.links), Packing.COMPRESSED)
+    return task.write(wheel_links(paths, own.prefix.site, task.layer.links), Packing.COMPRESSED)
 
 
 def _bytecode(task: LayerTask) -> LayerRecord:
@@ -299,9 +295,7 @@ _MAKERS: dict[LayerKind, Callable[[LayerTask], LayerRecord]] = {
     LayerKind.SYSTEM: _system,
     LayerKind.INTERPRETER: _interpreter,
     LayerKind.LIBRARIES: _libraries,
-    LayerKind.CUDA: _wheels,
-    LayerKind.FRAMEWORK: _wheels,
-    LayerKind.PACKAGES: _wheels,
+    **dict.fromkeys(WHEELS, _wheels),
     LayerKind.LINKS: _links,
     LayerKind.BYTECODE: _bytecode,
     LayerKind.PROFILE: _added,

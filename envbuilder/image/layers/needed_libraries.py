@@ -2,30 +2,22 @@
 
 The table with the offsets of the names is late in a library, and the names are early, or at its very end after
 patchelf. So the table and the end are recorded in passing, and the beginning is unpacked again as far as necessary.
-
-Source: System V ABI, chapters 4 and 5, https://refspecs.linuxfoundation.org/elf/gabi4+/contents.html
 """
 
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from envbuilder.core.files import CHUNK
+from envbuilder.core.elf_segments import HEAD_BYTES, Segments, dynamic_names, read_dynamic_names, segments_of
 from envbuilder.image.layers.entries import Entry, Spliced
 from envbuilder.image.layers.inflate import Reader
 
 IS_LIBRARY = re.compile(r"(?:.*/)?(?P<name>[^/]+\.so(?:\.[^/]*)?)")
-_HEADER_BYTES = 4096
-_ELF64 = b"\x7fELF\x02\x01"
-_LOAD, _DYNAMIC = 1, 2
-_END, _NEEDED, _STRTAB = 0, 1, 5
 _LONGEST_NAME = 256
-_LARGEST_DYNAMIC = 1 << 20
 
 
 @dataclass(slots=True)
@@ -34,8 +26,7 @@ class Tap:
 
     _seen: int = 0
     _head: bytearray = field(default_factory=bytearray)
-    _segments: tuple[tuple[int, int, int, int], ...] | None = None
-    _wanted: tuple[int, int] = (0, 0)
+    _segments: Segments | None = None
     _dynamic: bytearray = field(default_factory=bytearray)
     _tail: tuple[bytes, bytes] = (b"", b"")
 
@@ -45,47 +36,26 @@ class Tap:
         self._seen += len(data)
         self._tail = (self._tail[1], data)
         if self._segments is None:
-            self._head += data[: _HEADER_BYTES - len(self._head)]
-            if len(self._head) < _HEADER_BYTES:
+            self._head += data[: HEAD_BYTES - len(self._head)]
+            if len(self._head) < HEAD_BYTES:
                 return
-            self._read_head()
-        first, last = self._wanted
+            self._segments = segments_of(bytes(self._head))
+        first, last = self._segments.dynamic
         if start < last and self._seen > first:
             self._dynamic += data[max(first - start, 0) : last - start]
 
     def places(self) -> tuple[int, ...]:
         """Return the file offsets of the names; empty for a file that is not a 64-bit library."""
         if self._segments is None:  # The whole file is shorter than the recorded head.
-            self._read_head()
-            self._dynamic = self._head[slice(*self._wanted)]
-        offsets, table = [], 0
-        for tag, value in struct.iter_unpack("<qQ", self._dynamic[: len(self._dynamic) // 16 * 16]):
-            if tag == _END:
-                break
-            if tag == _NEEDED:
-                offsets.append(value)
-            elif tag == _STRTAB:
-                table = value
-        start = self._in_file(table)
-        return tuple(start + offset for offset in offsets) if start is not None else ()
+            self._segments = segments_of(bytes(self._head))
+            self._dynamic = self._head[slice(*self._segments.dynamic)]
+        return dynamic_names(self._segments, bytes(self._dynamic)).needed
 
     def at_end(self, place: int) -> bytes:
         """Return the bytes at an offset in the last MiB; empty for one before."""
         tail = b"".join(self._tail)
         start = place - self._seen + len(tail)
         return tail[start : start + _LONGEST_NAME] if start >= 0 else b""
-
-    def _read_head(self) -> None:
-        self._segments = tuple(_segments(bytes(self._head)))
-        for kind, place, _, length in self._segments:
-            if kind == _DYNAMIC:
-                self._wanted = (place, place + min(length, _LARGEST_DYNAMIC))
-
-    def _in_file(self, address: int) -> int | None:
-        for kind, place, start, length in self._segments or ():
-            if kind == _LOAD and start <= address < start + length:
-                return address - start + place
-        return None
 
 
 def needed(entry: Entry, tap: Tap) -> frozenset[str]:
@@ -104,11 +74,8 @@ def needed(entry: Entry, tap: Tap) -> frozenset[str]:
 
 def needed_by_file(stream: BinaryIO) -> frozenset[str]:
     """Return the sonames that a library on disk requires; empty for a file that is not a 64-bit library."""
-    tap = Tap()
-    while data := stream.read(CHUNK):
-        tap(data)
     found = []
-    for place in tap.places():
+    for place in read_dynamic_names(stream).needed:
         stream.seek(place)
         found.append(stream.read(_LONGEST_NAME))
     return _names(found)
@@ -132,17 +99,3 @@ def _read_places(spliced: Spliced, size: int, places: list[int]) -> dict[int, by
             if at >= last:
                 break
     return found
-
-
-def _segments(head: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield type, file offset, address and size in the file of each segment."""
-    if not head.startswith(_ELF64) or len(head) < 64:
-        return
-    (offset,) = struct.unpack_from("<Q", head, 32)
-    size, count = struct.unpack_from("<HH", head, 54)
-    for index in range(count):
-        at = offset + index * size
-        if at + 56 > len(head):
-            return
-        kind, _, place, address, _, length, _, _ = struct.unpack_from("<IIQQQQQQ", head, at)
-        yield kind, place, address, length

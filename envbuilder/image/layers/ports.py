@@ -120,12 +120,6 @@ class AssemblyContext:
     """The shared context of all images of one run.
 
     Attributes:
-        store: Keeps files and layers.
-        records: Remembers layers and images.
-        bases: Opens bases.
-        packages: Fetches Python packages.
-        files: Finds interpreter archives and tools.
-        archives: Fetches vendor archives, and takes libraries out of them.
         sandbox: Returns the sandbox for code of packages and images; called before a run.
         work: Directory for intermediate files.
         jobs: Maximum number of layers made at once.

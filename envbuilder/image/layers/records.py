@@ -36,7 +36,6 @@ class LayerRecord:
     """The properties of a layer that was made.
 
     Attributes:
-        packed: The layer.
         needs: Sonames that its libraries require and that it does not contain, sorted.
         brings: Names of libraries in it, sorted.
         notes: Messages for the user, such as paths that two distributions contain.
@@ -54,7 +53,6 @@ class KeptImage:
 
     Attributes:
         name: `repository:tag`.
-        image: The image.
         lock: Digest of the lock that it was made from.
     """
 

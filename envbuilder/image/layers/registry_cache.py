@@ -1,4 +1,8 @@
-"""Layer caches in registries: layers by key, for builds on machines that did not make them."""
+"""Layer caches in registries: layers by key, for builds on machines that did not make them.
+
+The entry of a key is an OCI artifact whose only layer is the blob itself. So the garbage collector of a registry keeps
+the blob, and other tools can list and copy entries.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, VerificationFailed
+from envbuilder.core.json_fields import parsed, records, text
 from envbuilder.core.references import ImageRef
-from envbuilder.image.layers.cache_entries import entry_manifest, entry_record, entry_tag
-from envbuilder.image.layers.records import LayerRecord
-from envbuilder.oci.documents import EMPTY
-from envbuilder.oci.images import Descriptor, LayerFormat
+from envbuilder.image.layers.records import LayerRecord, plain_record, record_of
+from envbuilder.oci.documents import EMPTY, entry, json_document
+from envbuilder.oci.images import MANIFEST_TYPE, Descriptor, LayerFormat, SmallBlob
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import TransferStopped
 from envbuilder.oci.registry.parallel import Listener, TransferState, in_parallel
@@ -23,6 +28,8 @@ from envbuilder.oci.store import Store
 
 T = TypeVar("T")
 
+ARTIFACT_TYPE = "application/vnd.envbuilder.layer.v1"
+RECORD = "io.envbuilder.layer.record"
 _CONNECTIONS = 6
 _FAILURES = (SourceUnreachable, VerificationFailed)
 
@@ -32,7 +39,6 @@ class CacheRepositories:
     """Access to repositories, which are never required: one that fails is reported once, and not used any more.
 
     Attributes:
-        client: Connections.
         report: Receives one line of text.
     """
 
@@ -65,7 +71,6 @@ class RegistryLayerCache:
     """The `LayerCache` in repositories of registries; safe to use from several threads.
 
     Attributes:
-        repositories: Access to them.
         store: Receives the layers.
         read: Trusted repositories, in order.
     """
@@ -140,9 +145,7 @@ class RegistryCacheWriter:
     """The `LayerCacheWriter` to a repository of a registry; safe to use from several threads.
 
     Attributes:
-        repositories: Access to it.
         store: Contains the layers to add.
-        write: The repository.
         mount_from: Repositories as `HOST/NAME` to mount layers from.
     """
 
@@ -175,3 +178,40 @@ class RegistryCacheWriter:
         elif not push.held([blob]):
             return  # It is only in a registry that this one cannot mount it from.
         push.put(entry_manifest(key, record, layer_format), (EMPTY,), entry_tag(key))
+
+
+def entry_tag(key: str) -> str:
+    """Return the tag of the entry of a key.
+
+    Example:
+        >>> entry_tag("sha256:" + 3 * "ab")
+        'layer-ababab'
+    """
+    return f"layer-{key.removeprefix('sha256:')}"
+
+
+def entry_manifest(key: str, record: LayerRecord, layer_format: LayerFormat) -> SmallBlob:
+    """Return the entry of a layer; two machines that made the same layer write the same bytes."""
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST_TYPE,
+        "artifactType": ARTIFACT_TYPE,
+        "config": entry(EMPTY.descriptor),
+        "layers": [entry(record.packed.blob(layer_format))],
+        "annotations": {RECORD: canonical_json(plain_record(key, record)).decode()},
+    }
+    return json_document(MANIFEST_TYPE, manifest)
+
+
+def entry_record(key: str, manifest: SmallBlob) -> LayerRecord:
+    """Return the record in an entry.
+
+    Raises:
+        ValueError: It is not the entry of this key, or contradicts itself.
+    """
+    content = parsed(manifest.content)
+    record = record_of(key, parsed(text(content, "annotations", RECORD).encode()))
+    blobs = [(text(layer, "digest"), layer.get("size")) for layer in records(content, "layers")]
+    if text(content, "artifactType") != ARTIFACT_TYPE or blobs != [(record.packed.digest, record.packed.size)]:
+        raise ValueError(f"not the entry of {key}")
+    return record

@@ -21,8 +21,8 @@ from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.plan.plan import Layer, LayerKind
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import PackageGroup, PackagePin
-from envbuilder.oci.images import ImageLayerPin, LayerFormat
-from envbuilder.oci.runtime.cancellation import CancellableSandbox, EventCancellation
+from envbuilder.oci.images import ImageLayerPin
+from envbuilder.oci.runtime.cancellation import EventCancellation, cancellable_sandbox
 from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.transfers import Transfer
 
@@ -39,7 +39,6 @@ class Journal:
     """The steps of a build and their durations, reported to a listener by one thread at a time.
 
     Attributes:
-        listener: Receives the events.
         clock: Returns seconds, monotonic.
     """
 
@@ -90,7 +89,7 @@ def cancellable(context: AssemblyContext, cancellation: EventCancellation) -> As
     return replace(
         context,
         store=replace(context.store, check=cancellation.check),
-        sandbox=lambda: CancellableSandbox(sandbox=sandbox(), cancellation=cancellation),
+        sandbox=lambda: cancellable_sandbox(sandbox(), cancellation),
     )
 
 
@@ -139,20 +138,20 @@ class Fetching:
         for file in files:
             self._futures[file.sha256] = pool.submit(self._fetch, file, total)
 
-    def pull(self, draft: Draft, layer_format: LayerFormat) -> None:
+    def pull(self, draft: Draft) -> None:
         """Fetch the known layers of an image that are missing from the store, as far as the cache has them."""
         # Two layers may be equal, such as empty ones.
-        blobs = list(dict.fromkeys(layer.blob(layer_format) for layer in draft.to_pull(self.context.store)))
+        blobs = list(dict.fromkeys(layer.blob(draft.layer_format) for layer in draft.to_pull()))
         held = self.context.cache.held(blobs) if blobs else frozenset()
         if held:
             wanted = [blob for blob in blobs if blob.digest in held]
             with self.journal.step(f"layers from the cache: {len(wanted)}"):
                 self.context.cache.pull(wanted, self._pulled(sum(blob.size for blob in wanted)))
-        draft.forget_missing(self.context.store)
+        draft.forget_missing()
 
     def order_base(self, draft: Draft) -> None:
         """Start to fetch the base, if it is needed: a layer that waits for it must not keep others from being made."""
-        if draft.needs_base(self.context.store) and draft.lock.base.digest not in self._futures:
+        if draft.needs_base() and draft.lock.base.digest not in self._futures:
             self._futures[draft.lock.base.digest] = self._connections().submit(draft.ingredients.base.provide)
 
     def wait(self, files: Iterable[str]) -> None:
@@ -226,8 +225,8 @@ class Making:
     stack: ExitStack
     records: dict[str, Future[LayerRecord]] = field(default_factory=dict)
     _sends: list[Future[None]] = field(default_factory=list)
-    _pool: ThreadPoolExecutor | None = None
-    _slots: threading.Semaphore = field(default_factory=threading.Semaphore)
+    _pool: ThreadPoolExecutor = field(init=False)
+    _slots: threading.Semaphore = field(init=False)
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -235,36 +234,33 @@ class Making:
         self._slots = threading.Semaphore(self.context.jobs)
         self.stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
 
-    def order(self, draft: Draft, layer_format: LayerFormat) -> None:
+    def order(self, draft: Draft) -> None:
         """Start to make the missing layers of an image that no other image has started."""
-        assert self._pool is not None  # noqa: S101  made above
-        for layer in sorted(draft.to_make(self.context.store), key=_by_duration):
+        for layer in sorted(draft.to_make(), key=_by_duration):
             key = draft.keys[layer.id]
             if key not in self.records:
                 task = LayerTask(
                     plan=draft.plan,
                     layer=layer,
                     ingredients=draft.ingredients,
-                    format=layer_format,
+                    format=draft.layer_format,
                     expected=draft.known[layer.id].packed if layer.id in draft.known else None,
                     jobs=self.context.jobs,
                 )
                 self.records[key] = self._pool.submit(self._make, key, task, draft.waits_for(layer))
 
-    def order_sends(self, draft: Draft, layer_format: LayerFormat, pushes: LayerPushes | None) -> None:
+    def order_sends(self, draft: Draft, pushes: LayerPushes | None) -> None:
         """Start to send the layers of an image, each as soon as it is in the store; after an error, stop them.
 
         Args:
             draft: The image.
-            layer_format: Format of its layers.
             pushes: Registries that receive them; None for the cache only.
         """
-        assert self._pool is not None  # noqa: S101  made above
         # Runs before the pool is closed, which waits for its threads.
         self.stack.push(lambda kind, _error, _traceback: self._stop(pushes) if kind else None)
         for layer in draft.layers if pushes or self.context.cache_writer else ():
             made = self.records.get(draft.keys[layer.id])
-            self._sends.append(self._pool.submit(self._send, draft, layer, made, layer_format, pushes))
+            self._sends.append(self._pool.submit(self._send, draft, layer, made, pushes))
         for pin in draft.in_base:
             if pushes and pin.blob.digest not in draft.elsewhere:
                 self._sends.append(self._pool.submit(self._send_of_base, pushes, pin, draft.lock.base.digest))
@@ -287,20 +283,13 @@ class Making:
         if pushes:
             pushes.stop()
 
-    def _send(
-        self,
-        draft: Draft,
-        layer: Layer,
-        made: Future[LayerRecord] | None,
-        layer_format: LayerFormat,
-        pushes: LayerPushes | None,
-    ) -> None:
+    def _send(self, draft: Draft, layer: Layer, made: Future[LayerRecord] | None, pushes: LayerPushes | None) -> None:
         record = made.result() if made else draft.known[layer.id]
         if pushes and record.packed.digest not in draft.elsewhere:
-            pushes.send(layer.id, record.packed.blob(layer_format))
+            pushes.send(layer.id, record.packed.blob(draft.layer_format))
         # A statement of a lock alone must not become one of a cache that others believe.
         if self.context.cache_writer and (made or draft.is_confirmed(layer)):
-            self.context.cache_writer.keep(draft.keys[layer.id], record, layer_format)
+            self.context.cache_writer.keep(draft.keys[layer.id], record, draft.layer_format)
 
     def _send_of_base(self, pushes: LayerPushes, layer: ImageLayerPin, base: str) -> None:
         self.fetching.wait([base])

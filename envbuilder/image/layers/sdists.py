@@ -79,14 +79,15 @@ def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPyt
                 limits=SCRIPT_LIMITS,
             )
         except (ToolFailed, VerificationFailed) as error:
-            raise _failure(name, str(error)) from error
+            raise build_failure(name, str(error)) from error
         if built is None:
-            raise _failure(name, "setup.py made no wheel")
+            raise build_failure(name, "setup.py made no wheel")
         return kept_wheel(built, name, root, store)
 
 
-def _failure(name: str, reason: str) -> BuildFailed:
-    return BuildFailed(f"{name} cannot be built into a wheel: {reason}", hint=BUILD_HINT, step=name)
+def build_failure(name: str, reason: str, hint: str = BUILD_HINT) -> BuildFailed:
+    """Return the error for a source distribution that cannot be built; `name` is that of its file."""
+    return BuildFailed(f"{name} cannot be built into a wheel: {reason}", hint=hint, step=name)
 
 
 def unpacked_sdist(sdist: Path, name: str, target: Path) -> tuple[Path, ...]:
@@ -133,7 +134,7 @@ def kept_wheel(made: bytes, name: str, root: Path, store: Store) -> str:
     try:
         _write_canonical(wheel, canonical)
     except BadArchive as error:
-        raise _failure(name, f"its wheel is damaged: {error}") from error
+        raise build_failure(name, f"its wheel is damaged: {error}") from error
     return store.take(canonical)
 
 

@@ -102,7 +102,6 @@ class Wheel:
     """An opened wheel.
 
     Attributes:
-        name: Its file name.
         contents: Every file by its path in the wheel, in the order of its directory.
         folders: Directories that the wheel lists, without a final slash.
     """

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.core.files import CHUNK
 from envbuilder.core.image_layout import site_packages
 from envbuilder.core.names import file_name
+from envbuilder.image.layers.compression import read
 from envbuilder.image.layers.entries import Entry, folder, text
 from envbuilder.image.layers.wheel_file import Content, Wheel
 from envbuilder.oci.tar.members import EPOCH, Kind, Member
@@ -75,12 +75,12 @@ def installed(wheel: Wheel, prefix: Prefix) -> list[Entry]:
     """
     dist_info = wheel.dist_info
     ours = [
-        *_scripts(wheel, prefix, dist_info),
+        *scripts(wheel, prefix),
         text(f"{prefix.site}/{dist_info}/INSTALLER", INSTALLER, origin=wheel.name),
         text(f"{prefix.site}/{dist_info}/REQUESTED", b"", origin=wheel.name),
     ]
     written = {entry.path for entry in ours}
-    given = [(entry, path) for entry, path in _files(wheel, prefix, dist_info) if entry.path not in written]
+    given = [(entry, path) for entry, path in _files(wheel, prefix) if entry.path not in written]
     record = f"{prefix.site}/{dist_info}/RECORD"
     lines = _record(wheel, prefix, [*given, *((entry, "") for entry in ours)], record)
     folders = (folder(f"{prefix.site}/{path}") for path in wheel.folders if _is_plain(path))
@@ -89,17 +89,13 @@ def installed(wheel: Wheel, prefix: Prefix) -> list[Entry]:
 
 def brought(wheel: Wheel, prefix: Prefix) -> Iterator[Entry]:
     """Yield only the files of the wheel itself, without those that an installer writes; errors as in `installed`."""
-    for entry, _ in _files(wheel, prefix, wheel.dist_info):
+    for entry, _ in _files(wheel, prefix):
         yield entry
 
 
-def scripts(wheel: Wheel, prefix: Prefix) -> Iterator[Entry]:
-    """Return the scripts of its entry points; errors as in `installed`."""
-    return _scripts(wheel, prefix, wheel.dist_info)
-
-
-def _files(wheel: Wheel, prefix: Prefix, dist_info: str) -> Iterator[tuple[Entry, str]]:
-    """Yield the files of the wheel, each with its path there; None for a file that is changed."""
+def _files(wheel: Wheel, prefix: Prefix) -> Iterator[tuple[Entry, str]]:
+    """Yield the files of the wheel, each with its path there; an empty path for a file that is changed."""
+    dist_info = wheel.dist_info
     data = dist_info.removesuffix(".dist-info") + ".data"
     left_out = {f"{dist_info}/{name}" for name in ("RECORD", *_SIGNATURES)}
     for path, content in wheel.contents.items():
@@ -114,14 +110,14 @@ def _files(wheel: Wheel, prefix: Prefix, dist_info: str) -> Iterator[tuple[Entry
                 f"{wheel.name} cannot be installed: {path} is a file instead of a directory",
                 hint="choose another version of the package",
             )
-        target = f"{_scheme(wheel, scheme, prefix, dist_info)}/{rest}"
+        target = f"{_scheme(wheel, scheme, prefix)}/{rest}"
         if scheme == "scripts":
             yield _given_script(target, content, prefix, wheel.name, path)
         else:
             yield _entry(target, content, wheel.name), path
 
 
-def _scheme(wheel: Wheel, scheme: str, prefix: Prefix, dist_info: str) -> str:
+def _scheme(wheel: Wheel, scheme: str, prefix: Prefix) -> str:
     match scheme:
         case "purelib" | "platlib":
             return prefix.site
@@ -130,7 +126,7 @@ def _scheme(wheel: Wheel, scheme: str, prefix: Prefix, dist_info: str) -> str:
         case "data":
             return prefix.venv
         case "headers":
-            return f"{prefix.venv}/include/site/python{prefix.series}/{dist_info.partition('-')[0]}"
+            return f"{prefix.venv}/include/site/python{prefix.series}/{wheel.dist_info.partition('-')[0]}"
         case _:
             raise VerificationFailed(
                 f"{wheel.name} cannot be installed: its .data directory has the unknown scheme {scheme!r}",
@@ -168,10 +164,11 @@ def _given_script(path: str, content: Content, prefix: Prefix, origin: str, sour
     return text(path, changed, mode=0o755, origin=origin), ""
 
 
-def _scripts(wheel: Wheel, prefix: Prefix, dist_info: str) -> Iterator[Entry]:
+def scripts(wheel: Wheel, prefix: Prefix) -> Iterator[Entry]:
+    """Yield the scripts of its entry points; errors as in `installed`."""
     parser = _EntryPoints(delimiters=("=",), interpolation=None, strict=False)
     try:
-        parser.read_string(wheel.text(f"{dist_info}/entry_points.txt"))
+        parser.read_string(wheel.text(f"{wheel.dist_info}/entry_points.txt"))
     except configparser.Error as error:
         raise VerificationFailed(
             f"{wheel.name} cannot be installed: entry_points.txt cannot be read: {error.message.splitlines()[0]}"
@@ -233,10 +230,7 @@ def _relative(path: str, prefix: Prefix) -> str:
 def _digest_of(entry: Entry) -> tuple[str, str]:
     digest = hashlib.sha256()
     with entry.member.open() as stream:
-        left = entry.member.size
-        while left:
-            piece = stream.read(min(left, CHUNK))
-            left -= len(piece)
+        for piece in read(stream, entry.member.size):
             digest.update(piece)
     encoded = base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
     return f"sha256={encoded}", str(entry.member.size)

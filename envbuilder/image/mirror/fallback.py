@@ -16,12 +16,7 @@ from envbuilder.lock.lock import PackagePin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirroredPackages:
-    """`PackageFiles` with a mirror for the files that the index no longer lists, or does not deliver.
-
-    Attributes:
-        packages: The index.
-        mirror: The mirror.
-    """
+    """`PackageFiles` with a mirror for the files that the index no longer lists, or does not deliver."""
 
     packages: PackageFiles
     mirror: FileMirror
@@ -75,7 +70,6 @@ class MirroredArchives:
 
     Attributes:
         files: The publishers; licenses are refused there, before a mirror is asked.
-        mirror: The mirror.
     """
 
     files: ArchiveFiles

@@ -127,11 +127,6 @@ class RegistryMirror:
 def lacking_files(mirror: FileMirror, files: Sequence[IndexFile], error: SourceUnreachable) -> list[IndexFile]:
     """Return the files that a mirror does not have, in their order.
 
-    Args:
-        mirror: The mirror.
-        files: The files.
-        error: Failure of their source.
-
     Raises:
         SourceUnreachable: The same failure, with that of the mirror if it does not respond.
     """

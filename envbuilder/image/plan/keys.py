@@ -12,7 +12,7 @@ from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.image_layout import VENV
 from envbuilder.image.plan.layers import WORTH_COMPILING
-from envbuilder.image.plan.plan import Layer, LayerKind, Plan
+from envbuilder.image.plan.plan import WHEELS, Layer, LayerKind, Plan
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
 
@@ -123,9 +123,7 @@ _INPUTS: dict[LayerKind, Callable[[Plan, Layer], dict[str, object]]] = {
     LayerKind.SYSTEM: _system,
     LayerKind.INTERPRETER: _interpreter,
     LayerKind.LIBRARIES: _libraries,
-    LayerKind.CUDA: _wheels,
-    LayerKind.FRAMEWORK: _wheels,
-    LayerKind.PACKAGES: _wheels,
+    **dict.fromkeys(WHEELS, _wheels),
     LayerKind.LINKS: _links,
     LayerKind.BYTECODE: _bytecode,
     LayerKind.PROFILE: _profile,

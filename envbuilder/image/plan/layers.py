@@ -14,7 +14,7 @@ from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core.image_layout import VENV, WORKSPACE, home
 from envbuilder.core.memory_policy import GROWTH, HOOK, VARIABLE
 from envbuilder.core.references import ImageRef
-from envbuilder.image.plan.plan import Layer, LayerKind, Plan
+from envbuilder.image.plan.plan import WHEELS, Layer, LayerKind, Plan
 from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 
@@ -168,8 +168,7 @@ def _bytecode(lock: Lock, heavy: frozenset[PackagePin], small: tuple[PackagePin,
     are with the last ones; their files are below `nvidia/`.
     """
     kind = LayerKind.BYTECODE
-    shared = (LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
-    pins = [pin for group in shared for layer in _alone(lock, group, heavy) for pin in layer.packages]
+    pins = [pin for group in WHEELS for layer in _alone(lock, group, heavy) for pin in layer.packages]
     rest = (*(pin for pin in pins if not _compiled_alone(pin)), *small)
     return (
         *(

@@ -45,6 +45,10 @@ class LayerKind(StrEnum):
         return self in {LayerKind.INTERPRETER, LayerKind.BYTECODE}
 
 
+WHEELS = (LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
+"""Layers of the distributions of an environment as they are in their wheels."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
     """One layer: it depends only on its pins, and on the layers that it names.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,16 +13,12 @@ from envbuilder.core.http.origins import is_loopback
 from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.image.running.node_runtimes import Program, is_in_registry, labels_in, refuse_keep, source_of, written
 from envbuilder.oci.layout.singularity_metadata import LABELS_FILE
-from envbuilder.oci.runtime.command import Console, PublishedPort, RunRequest, RunResult
+from envbuilder.oci.runtime.command import Console, PublishedPort, RunRequest, RunResult, status_of_failed_start
 from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
 
 PROGRAMS = ("apptainer", "singularity")
 _REGISTRY = "docker://"
 _DRIVER = "proc/driver/nvidia/version"
-_CANNOT_START = (
-    (re.compile(r"executable file not found|no such file or directory"), 127),
-    (re.compile(r"permission denied|exec format error"), 126),
-)
 _NO_START = 255
 
 
@@ -150,8 +145,7 @@ def _not_started(result: RunResult, image: str) -> RunResult:
     if not said:
         return result
     message = said[-1].removeprefix("FATAL:").strip()
-    if message.startswith('"') or "exec " in message:
-        for pattern, status in _CANNOT_START:
-            if pattern.search(message):
-                return replace(result, status=status)
+    status = status_of_failed_start(message)
+    if status and (message.startswith('"') or "exec " in message):
+        return replace(result, status=status)
     raise EngineError(f"Apptainer cannot run {image}: {message}")

@@ -44,7 +44,7 @@ class Program:
         arguments: Sequence[str],
         *,
         timeout: float,
-        kill: Callable[[], None] = nothing_more,
+        kill: Callable[[], object] = nothing_more,
         more: Mapping[str, str] | None = None,
         console: Console | None = None,
     ) -> RunResult:
@@ -63,8 +63,8 @@ class Program:
         command, environ = (self.path, *arguments), {**self.environ, **(more or {})}
         try:
             if console and console.terminal:
-                return RunResult(status=hand_over(command, environ, kill), stdout=b"", stderr=b"", timed_out=False)
-            ended = wait_for(
+                return hand_over(command, environ, kill)
+            return wait_for(
                 command,
                 timeout=timeout,
                 environ=environ,
@@ -75,7 +75,6 @@ class Program:
             )
         except OSError as error:
             raise ToolFailed(f"{self.path} cannot be started: {error}") from error
-        return RunResult(status=ended.status, stdout=ended.stdout, stderr=ended.stderr, timed_out=ended.timed_out)
 
 
 def find_program(names: Sequence[str], environ: Mapping[str, str]) -> Program:

@@ -16,8 +16,6 @@ class AlternativeArchives:
     """Publishers of archives, and other archives of the catalog with the same libraries.
 
     Attributes:
-        files: Fetches archives.
-        archives: Archives of the catalog.
         store: Receives archives and libraries.
         progress: Progress callback; receives one line of text.
     """

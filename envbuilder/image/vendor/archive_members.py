@@ -47,10 +47,6 @@ def members(file: Path, pin: ArchivePin) -> Generator[tuple[ArchiveEntry, Conten
     The content of a member can be read until the next is requested. An archive that has a checksum is verified after
     its last member.
 
-    Args:
-        file: The archive.
-        pin: Its pin.
-
     Raises:
         BadArchive: It is damaged, has a member with an unsupported type or name, or lacks the inner run file.
         OSError: It cannot be read.

@@ -38,7 +38,6 @@ class VendorArchives:
 
     Attributes:
         store: Holds archives, libraries and records.
-        files: Fetches archives.
         progress: Progress callback; receives one line of text.
     """
 

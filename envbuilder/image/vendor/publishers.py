@@ -16,8 +16,7 @@ from envbuilder.core.http.web import Web
 from envbuilder.image.vendor.extraction import NEVER_UPDATED
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
-from envbuilder.lock.licenses import refuse_unaccepted
-from envbuilder.lock.publisher_places import is_address, place_of
+from envbuilder.lock.publishers import is_address, place_of, refuse_unaccepted
 from envbuilder.oci.store import Store
 
 _DIGEST = re.compile(r"digest sha256:([0-9a-f]{64})")
@@ -45,7 +44,6 @@ class Publishers:
         places: Address or directory that replaces the address of a publisher, by its id; `*` for all others.
         accepted: Whether the user accepts the licenses.
         store: Receives the archives.
-        web: Sends the requests.
         index: Finds the files of the package index.
         progress: Progress callback; receives one line of text.
         offline: Refuse to download anything; directories are read.

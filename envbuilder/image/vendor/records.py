@@ -14,11 +14,12 @@ from typing import Annotated
 
 from envbuilder.core import structure
 from envbuilder.core.canonical_json import indented_json
+from envbuilder.core.digests import digits_of
 from envbuilder.core.field_rules import Unique
 from envbuilder.core.field_types import Digest, FileSize, Sha256
 from envbuilder.core.files import read_json, replacing
 from envbuilder.image.layers.records import sum_of
-from envbuilder.oci.store import Store, digits_of
+from envbuilder.oci.store import Store
 
 ARCHIVE_RECORDS = "archives"
 """Directory of the records in a store."""

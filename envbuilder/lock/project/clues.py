@@ -103,6 +103,10 @@ class UnusedLine:
 Reading: TypeAlias = Clue | UnusedLine
 
 
+class UnusedFile(Exception):
+    """The rest of a file is not taken over; the text is the reason."""
+
+
 def requirement_clues(text: str, line: SourceLine, confidence: Confidence) -> tuple[Reading, ...]:
     """Return the clues in a requirement (PEP 508)."""
     try:

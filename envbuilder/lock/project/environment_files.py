@@ -9,7 +9,16 @@ from collections.abc import Iterator, Mapping
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.plain import plain_of
-from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedLine, requirement_clues
+from envbuilder.lock.project.clues import (
+    Clue,
+    ClueKind,
+    Confidence,
+    Reading,
+    SourceLine,
+    UnusedFile,
+    UnusedLine,
+    requirement_clues,
+)
 from envbuilder.lock.project.metadata_files import line_with, poetry_readings, toml_document
 
 _CONDA = re.compile(r"(?:[\w.-]+::)?([A-Za-z0-9_.-]+)\s*([=<>!~].*)?")
@@ -25,9 +34,7 @@ def conda_readings(text: str, name: str) -> Iterator[Reading]:
     try:
         document = plain_of(read(text, name).root)
     except (InvalidInput, ValueError) as error:
-        problem = str(error).splitlines()[0]
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason=f"cannot be read: {problem}")
-        return
+        raise UnusedFile(f"cannot be read: {str(error).splitlines()[0]}") from error
     entries = document.get("dependencies") if isinstance(document, dict) else None
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
@@ -70,9 +77,6 @@ def _conda_range(text: str) -> str:
 def pipfile_readings(text: str, name: str) -> Iterator[Reading]:
     """Yield what a `Pipfile` says."""
     document = toml_document(text)
-    if isinstance(document, str):
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason=document)
-        return
     for package, value in _table(document.get("packages")).items():
         yield from poetry_readings(package, value, text, name)
     python = _table(document.get("requires")).get("python_version")
@@ -85,9 +89,8 @@ def pipfile_lock_readings(text: str, name: str) -> Iterator[Reading]:
     """Yield what a `Pipfile.lock` says."""
     try:
         document = json.loads(text)
-    except ValueError:
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason="is not JSON")
-        return
+    except ValueError as error:
+        raise UnusedFile("is not JSON") from error
     for package, value in _table(_table(document).get("default")).items():
         yield from poetry_readings(package, {"version": _table(value).get("version", "")}, text, name)
 
@@ -98,9 +101,6 @@ def pylock_readings(text: str, name: str) -> Iterator[Reading]:
     Source: https://packaging.python.org/en/latest/specifications/pylock-toml/ (version 1.0, read 2026-11-23).
     """
     document = toml_document(text)
-    if isinstance(document, str):
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason=document)
-        return
     python = document.get("requires-python")
     if isinstance(python, str):
         line = line_with("requires-python", text, name)

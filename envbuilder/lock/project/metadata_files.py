@@ -15,6 +15,7 @@ from envbuilder.lock.project.clues import (
     Confidence,
     Reading,
     SourceLine,
+    UnusedFile,
     UnusedLine,
     requirement_clues,
 )
@@ -25,9 +26,6 @@ _CARET = re.compile(r"[\^~](\d+(?:\.\d+)*)$")
 def pyproject_readings(text: str, name: str) -> Iterator[Reading]:
     """Yield what a `pyproject.toml` says: the table `project`, else that of Poetry."""
     document = toml_document(text)
-    if isinstance(document, str):
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason=document)
-        return
     project = document.get("project")
     if isinstance(project, dict):
         yield from _python(project.get("requires-python"), text, name)
@@ -38,12 +36,16 @@ def pyproject_readings(text: str, name: str) -> Iterator[Reading]:
         yield from poetry_readings(package, value, text, name)
 
 
-def toml_document(text: str) -> dict[str, Any] | str:
-    """Return a TOML document; the reason, if it is none."""
+def toml_document(text: str) -> dict[str, Any]:
+    """Return a TOML document.
+
+    Raises:
+        UnusedFile: It is none.
+    """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        return f"is not TOML: {error}"
+        raise UnusedFile(f"is not TOML: {error}") from error
 
 
 def poetry_readings(package: str, value: object, text: str, name: str) -> Iterator[Reading]:
@@ -105,9 +107,7 @@ def setup_cfg_readings(text: str, name: str) -> Iterator[Reading]:
     try:
         parser.read_string(text)
     except configparser.Error as error:
-        problem = str(error).splitlines()[0]
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason=f"cannot be read: {problem}")
-        return
+        raise UnusedFile(f"cannot be read: {str(error).splitlines()[0]}") from error
     if parser.has_section("options"):
         yield from _python(parser.get("options", "python_requires", fallback=None), text, name)
         yield from _requirements(parser.get("options", "install_requires", fallback="").splitlines(), text, name)
@@ -117,9 +117,8 @@ def setup_py_readings(text: str, name: str) -> Iterator[Reading]:
     """Yield what the call of `setup()` in a `setup.py` says, as far as its arguments are written out."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason="is not Python 3")
-        return
+    except (SyntaxError, ValueError) as error:
+        raise UnusedFile("is not Python 3") from error
     assigned = {
         target.id: node.value
         for node in ast.walk(tree)

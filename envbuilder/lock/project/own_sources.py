@@ -13,7 +13,7 @@ from envbuilder.core.image_paths import image_path
 from envbuilder.lock.lock import OwnFile
 from envbuilder.lock.own_files import surveyed
 from envbuilder.lock.project.clues import Clue, UnusedLine
-from envbuilder.lock.project.files import SKIPPED
+from envbuilder.lock.project.reading import SKIPPED
 
 _IGNORED = ".dockerignore"
 _OWN = ("envbuilder.yaml", "envbuilder.lock")

@@ -1,14 +1,18 @@
-"""All clues of a project, file by file."""
+"""The files of a project, within limits, and all clues in them."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TypeAlias
 
-from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedLine
+from envbuilder.core.errors import UsageError
+from envbuilder.core.files import open_regular
+from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedFile, UnusedLine
 from envbuilder.lock.project.dockerfiles import dockerfile_readings
 from envbuilder.lock.project.environment_files import (
     apt_readings,
@@ -19,7 +23,7 @@ from envbuilder.lock.project.environment_files import (
     runtime_readings,
 )
 from envbuilder.lock.project.metadata_files import pyproject_readings, setup_cfg_readings, setup_py_readings
-from envbuilder.lock.project.requirements_files import is_development, requirements_readings, unused_file
+from envbuilder.lock.project.requirements_files import is_development, requirements_readings
 from envbuilder.lock.project.source_files import installed, notebook_readings, source_readings
 
 _VERSION = re.compile(r"\b(tensorflow|keras)(?:[- ]?gpu)?[ :=v]{1,4}(\d+\.\d+)(?:\.\d+)?\b", re.IGNORECASE)
@@ -31,7 +35,9 @@ def _of_text(read: Callable[[str, str], Iterator[Reading]]) -> _Reader:
 
 
 def _requirements(files: Mapping[str, str], name: str) -> Iterator[Reading]:
-    return unused_file(name) if is_development(name) else requirements_readings(files, name)
+    if is_development(name):
+        raise UnusedFile("has requirements of development only")
+    return requirements_readings(files, name)
 
 
 def readme_readings(text: str, name: str) -> Iterator[Reading]:
@@ -93,12 +99,19 @@ def read_project(files: Mapping[str, str]) -> ProjectReading:
         reader = reader_of(name)
         if reader:
             read.append(name)
-            found += reader(files, name)
+            found += _readings(reader, files, name)
     return ProjectReading(
         clues=tuple(dict.fromkeys(each for each in found if isinstance(each, Clue))),
         unused=tuple(dict.fromkeys(each for each in found if isinstance(each, UnusedLine))),
         files=tuple(read),
     )
+
+
+def _readings(reader: _Reader, files: Mapping[str, str], name: str) -> Iterator[Reading]:
+    try:
+        yield from reader(files, name)
+    except UnusedFile as error:
+        yield UnusedLine(line=SourceLine(file=name, number=0), reason=str(error))
 
 
 def reader_of(name: str) -> _Reader | None:
@@ -116,3 +129,55 @@ def _rank(name: str) -> tuple[int, int, str]:
     base = name.rsplit("/", 1)[-1]
     place = next((at for at, (pattern, _) in enumerate(_READERS) if fnmatchcase(base, pattern)), len(_READERS))
     return name.count("/"), place, name
+
+
+LARGEST = 8 << 20
+"""Bytes of the largest file that is read; notebooks with pictures have several MiB."""
+MOST = 5_000
+"""Files that are read at most."""
+SKIPPED = frozenset(
+    {"__pycache__", "build", "dist", "env", "node_modules", "site-packages", "third_party", "vendor", "venv"}
+)
+"""Names of directories with builds, virtual environments and copies of other projects."""
+
+
+def project_files(folder: Path) -> Mapping[str, str]:
+    """Return the texts of the files of a project that may say something, by their path relative to it.
+
+    Directories with hidden names, builds, virtual environments and copies of other projects are left out; so are files
+    above `LARGEST`, and sources after the first `MOST`.
+
+    Raises:
+        UsageError: It is not a directory.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"not a directory: {folder}", hint="name the directory of a project")
+    found: dict[str, str] = {}
+    for path in _paths(folder):
+        if len(found) == MOST:
+            break
+        text = _text(folder / path)
+        if text is not None:
+            found[path] = text
+    return found
+
+
+def _paths(folder: Path) -> Iterator[str]:
+    for directory, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED and not name.startswith("."))
+        below = Path(directory).relative_to(folder)
+        for name in sorted(names):
+            path = (below / name).as_posix()
+            if reader_of(path):
+                yield path
+
+
+def _text(path: Path) -> str | None:
+    if path.is_symlink():
+        return None
+    try:
+        with open_regular(path) as stream:
+            content = stream.read(LARGEST + 1)
+    except OSError:
+        return None
+    return content.decode("utf-8-sig", errors="replace") if len(content) <= LARGEST else None

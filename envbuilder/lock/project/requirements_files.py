@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from posixpath import dirname, join, normpath
 
-from envbuilder.lock.project.clues import Clue, Confidence, Reading, SourceLine, UnusedLine, requirement_clues
+from envbuilder.lock.project.clues import Confidence, Reading, SourceLine, UnusedLine, requirement_clues
 
 _COMMENT = re.compile(r"(^|\s+)#.*$")
 _OPTIONS_OF_REQUIREMENT = re.compile(r"\s--?(?:hash|global-option|install-option|config-settings?)\b.*$")
@@ -86,8 +86,3 @@ def is_development(name: str) -> bool:
         (True, False)
     """
     return bool(re.search(r"(^|[-_/.])(dev|develop|test|tests|testing|docs?|lint|ci)([-_/.]|$)", name))
-
-
-def unused_file(name: str) -> Iterator[Clue | UnusedLine]:
-    """Yield that a file with requirements of development was left out."""
-    yield UnusedLine(line=SourceLine(file=name, number=0), reason="has requirements of development only")

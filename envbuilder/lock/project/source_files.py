@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 
-from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedLine, requirement_clues
+from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedFile, requirement_clues
 from envbuilder.lock.project.dockerfiles import commands, pip_arguments
 
 _PYTHON_2 = re.compile(r"^\s*(?:print\s+(?![=(])\S|except\s+[\w.]+\s*,\s*\w+\s*:|exec\s+['\"]|raise\s+\w+\s*,)")
@@ -26,18 +26,21 @@ def source_readings(text: str, name: str) -> Iterator[Reading]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        yield _unparsed(text, name)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        clue = _python_2(text, name)
+        if clue is None:
+            raise UnusedFile("is not Python 3") from error
+        yield clue
         return
     yield from _names(tree, text.splitlines(), name)
 
 
-def _unparsed(text: str, name: str) -> Reading:
+def _python_2(text: str, name: str) -> Clue | None:
     for number, line in enumerate(text.splitlines(), 1):
         if _PYTHON_2.match(line):
             place = SourceLine(file=name, number=number, text=line)
             return Clue(kind=ClueKind.PYTHON, value="==2.7.*", line=place, confidence=Confidence.GUESSED)
-    return UnusedLine(line=SourceLine(file=name, number=0), reason="is not Python 3")
+    return None
 
 
 def notebook_readings(text: str, name: str) -> Iterator[Reading]:
@@ -46,9 +49,8 @@ def notebook_readings(text: str, name: str) -> Iterator[Reading]:
         document = json.loads(text)
         cells = document["cells"] if "cells" in document else document["worksheets"][0]["cells"]
         code = ["".join(cell.get("source", cell.get("input", ""))) for cell in cells if cell.get("cell_type") == "code"]
-    except (ValueError, LookupError, TypeError, AttributeError):
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason="is not a notebook")
-        return
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise UnusedFile("is not a notebook") from error
     lines = [line for cell in code if not cell.lstrip().startswith("%%") for line in cell.splitlines()]
     for number, line in enumerate(lines, 1):
         yield from installed(line.lstrip().lstrip("!%"), SourceLine(file=name, number=number, text=line))

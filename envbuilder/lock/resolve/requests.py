@@ -12,7 +12,7 @@ from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.lock.resolve.resolver import Resolution
 from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
 from envbuilder.lock.resolve.uv_resolver import BUILD_TOOLS, BUILD_TOOLS_CUTOFF
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 _BUILD_CONSTRAINTS = ("setuptools<82",)
 

@@ -1,8 +1,9 @@
-"""Port to a resolver of Python packages, and its request."""
+"""Port to a resolver of Python packages, its request, and results that are remembered."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Protocol
 
@@ -49,3 +50,33 @@ class Resolver(Protocol):
             SourceUnreachable: The package index does not respond.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberedResolutions:
+    """Results of resolutions, by what they were made from."""
+
+    _known: dict[tuple[Hashable, Resolution], tuple[Chosen, ...]] = field(default_factory=dict)
+
+    def of(self, resolver: Resolver, index: Hashable) -> Resolver:
+        """Return a resolver that remembers its results.
+
+        Args:
+            resolver: Resolves what is new.
+            index: Where it finds packages; results of another index do not count.
+        """
+        return _Remembering(resolver=resolver, index=index, known=self._known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Remembering:
+    resolver: Resolver
+    index: Hashable
+    known: dict[tuple[Hashable, Resolution], tuple[Chosen, ...]]
+
+    def resolve(self, wanted: Resolution) -> tuple[Chosen, ...]:
+        """See `Resolver.resolve`."""
+        key = (self.index, wanted)
+        if key not in self.known:
+            self.known[key] = self.resolver.resolve(wanted)
+        return self.known[key]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,10 +19,9 @@ from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.core.versions import Release
 from envbuilder.core.work_directories import work_directory
 from envbuilder.lock.closures import Chosen
-from envbuilder.lock.resolve.placeholder_wheels import write_stand_in
 from envbuilder.lock.resolve.resolver import Resolution
 from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
-from envbuilder.lock.resolve.wheel_files import IndexCandidate, best
+from envbuilder.lock.resolve.wheel_files import best
 from envbuilder.oci.runtime.interpreter_guard import Guard
 
 BUILD_TOOLS = ("setuptools", "wheel")
@@ -159,28 +159,30 @@ def _chosen(pylock: dict[str, object], wanted: Resolution) -> tuple[Chosen, ...]
 
 def _pick(package: dict[str, object], wanted: Resolution) -> Chosen:
     name, version = normalized(str(package["name"])), str(package["version"])
-    wheels = _list(package.get("wheels", []))
-    found = best((_candidate(wheel) for wheel in wheels), wanted.python, wanted.glibc)
+    files = dict(map(_file, _list(package.get("wheels", []))))
+    file = best(files, wanted.python, wanted.glibc)
     sdist = package.get("sdist")
-    if found is None and isinstance(sdist, dict) and name in wanted.source_builds:
-        found = _candidate(sdist)
-    if found is None:
+    if file is None and isinstance(sdist, dict) and name in wanted.source_builds:
+        file, sha256 = _file(sdist)
+        files[file] = sha256
+    if file is None:
         raise ResolutionFailed(
             f"{name} {version} has no wheel for Python {wanted.python} and glibc {wanted.glibc}",
             hint=f"list {name} under `source_builds:` to build it from source",
         )
     try:
-        return Chosen(name=name, version=version, file=distribution_file(found.file), sha256=found.sha256)
+        return Chosen(name=name, version=version, file=distribution_file(file), sha256=files[file])
     except ValueError as error:
         raise ResolutionFailed(f"{name} {version} cannot be locked: {error}", hint="use another index") from error
 
 
-def _candidate(entry: dict[str, object]) -> IndexCandidate:
+def _file(entry: dict[str, object]) -> tuple[str, str]:
+    """Return name and sha256 of a file."""
     hashes = entry.get("hashes")
     if not isinstance(hashes, dict) or "sha256" not in hashes:
         raise ResolutionFailed(f"the index lists no sha256 for {entry.get('url', 'a file')}", hint="use another index")
     file = str(entry.get("name") or urlsplit(str(entry["url"])).path.rsplit("/", 1)[-1])
-    return IndexCandidate(file=unquote(file), sha256=str(hashes["sha256"]))
+    return unquote(file), str(hashes["sha256"])
 
 
 def _list(value: object) -> list[dict[str, object]]:
@@ -207,3 +209,24 @@ def _end_of(day: date) -> str:
 def _platform_minor(glibc: Release) -> int:
     wanted = max(glibc.head(2)[1], _UV_GLIBC_MINORS[0])
     return max(minor for minor in _UV_GLIBC_MINORS if minor <= wanted)
+
+
+def write_stand_in(folder: Path, name: str, version: str) -> Path:
+    """Write a wheel without files or requirements.
+
+    Returns:
+        Path of the wheel.
+
+    Source: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
+    """
+    stem = f"{name.replace('-', '_')}-{version}"
+    info = f"{stem}.dist-info"
+    path = folder / f"{stem}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(
+            f"{info}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: envbuilder\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        wheel.writestr(f"{info}/RECORD", "")
+    return path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from packaging.tags import Tag, compatible_tags, cpython_tags
@@ -15,31 +14,16 @@ _OLDEST_GLIBC_MINOR = 5
 _LEGACY_PLATFORMS = {17: "manylinux2014_x86_64", 12: "manylinux2010_x86_64", 5: "manylinux1_x86_64"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexCandidate:
-    """A file on the index.
-
-    Attributes:
-        sha256: 64 hexadecimal digits.
-    """
-
-    file: str
-    sha256: str
-
-
-def best(candidates: Iterable[IndexCandidate], python: Release, glibc: Release) -> IndexCandidate | None:
-    """Return the wheel that an installer would choose on x86-64 Linux; None if none is suitable.
+def best(files: Iterable[str], python: Release, glibc: Release) -> str | None:
+    """Return the wheel that an installer would choose on x86-64 Linux, by file name; None if none is suitable.
 
     Wheels are compared by their best tag, then build number, then name, so the result does not depend on their order.
     """
     rank = _ranks(python.head(2), glibc.head(2))
     fitting = [
-        (position, build, candidate.file, candidate)
-        for candidate in candidates
-        for position, build in [_position(candidate.file, rank)]
-        if position is not None
+        (position, build, file) for file in files for position, build in [_position(file, rank)] if position is not None
     ]
-    return min(fitting, key=lambda entry: entry[:3])[3] if fitting else None
+    return min(fitting)[2] if fitting else None
 
 
 def _position(file: str, rank: dict[Tag, int]) -> tuple[int | None, tuple[int, str]]:

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from envbuilder.core.digests import digest_of_file
+from envbuilder.core.digests import has_digest
 from envbuilder.core.errors import UsageError
 from envbuilder.core.file_locks import hold
-from envbuilder.core.files import replacing
+from envbuilder.core.files import copied, replacing
 from envbuilder.core.json_fields import Record, at, parsed, record, records, text
 from envbuilder.oci.images import AssembledImage, Descriptor
 from envbuilder.oci.layout import contents
@@ -120,7 +120,7 @@ def _content(path: Path) -> bytes:
 def _place(blob: Descriptor, source: Path, folder: Path) -> None:
     """Link or copy one layer; keep an existing one if it is correct."""
     target = folder / blob_name(blob.digest)
-    if target.is_file() and (target.samefile(source) or digest_of_file(target) == blob.digest):
+    if target.is_file() and (target.samefile(source) or has_digest(target, blob.digest)):
         return
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
@@ -128,8 +128,7 @@ def _place(blob: Descriptor, source: Path, folder: Path) -> None:
         part.replace(target)
     except OSError:
         # Another file system, one without links, or a file that the user may not link to.
-        with replacing(target) as out, source.open("rb") as stream:
-            shutil.copyfileobj(stream, out, 1 << 20)
+        copied(source, target)
     finally:
         part.unlink(missing_ok=True)
 

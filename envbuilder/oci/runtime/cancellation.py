@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.processes import Cancellation
-from envbuilder.oci.runtime.sandbox import Sandbox, Task
+from envbuilder.oci.runtime.sandbox import AdaptedSandbox, Sandbox
 
 
 class EventCancellation:
@@ -41,32 +40,6 @@ class EventCancellation:
         os.close(self._event)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CancellableSandbox:
-    """`Sandbox` whose processes are killed when they are cancelled.
-
-    Attributes:
-        sandbox: Runs the commands.
-        cancellation: Ends them.
-    """
-
-    sandbox: Sandbox
-    cancellation: Cancellation
-
-    @property
-    def name(self) -> str:
-        """See `Sandbox.name`."""
-        return self.sandbox.name
-
-    @property
-    def version(self) -> str:
-        """See `Sandbox.version`."""
-        return self.sandbox.version
-
-    def run(self, task: Task) -> RunResult:
-        """See `Sandbox.run`.
-
-        Raises:
-            CancelledError: It was cancelled.
-        """
-        return self.sandbox.run(replace(task, cancellation=self.cancellation))
+def cancellable_sandbox(sandbox: Sandbox, cancellation: Cancellation) -> Sandbox:
+    """Return a sandbox whose processes are killed when they are cancelled; its `run` then raises CancelledError."""
+    return AdaptedSandbox(sandbox=sandbox, change=lambda task: replace(task, cancellation=cancellation))

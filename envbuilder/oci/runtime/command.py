@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 Output: TypeAlias = Callable[[int, bytes], None]
 """Receives the stream, 1 for standard output and 2 for standard error, and a piece of the output."""
+
+_CANNOT_START = (
+    (re.compile(r"executable file not found|no such file or directory|not a directory"), 127),
+    (re.compile(r"permission denied|exec format error|is a directory"), 126),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,18 +116,29 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """Result of a container.
+    """Result of a command.
 
     Attributes:
-        status: Exit status; 137 if it was killed.
-        stdout: Standard output, as bytes.
+        status: As in a shell: 128 plus the number of a fatal signal; 137 if it was killed.
+        stdout: Standard output; empty if it was passed on.
         stderr: Standard error, likewise.
         timed_out: Whether it was killed by the timeout.
+        flooded: Whether it was killed because of too much output.
         copied: Content of `copy_out`; None if there was no such file.
     """
 
     status: int
-    stdout: bytes
-    stderr: bytes
-    timed_out: bool
+    stdout: bytes = b""
+    stderr: bytes = b""
+    timed_out: bool = False
+    flooded: bool = False
     copied: bytes | None = None
+
+
+def status_of_failed_start(message: str) -> int | None:
+    """Return the status of a shell for a command that a runtime cannot start; None if the image itself is the reason.
+
+    Args:
+        message: The error of the runtime.
+    """
+    return next((status for pattern, status in _CANNOT_START if pattern.search(message)), None)

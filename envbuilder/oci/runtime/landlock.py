@@ -17,10 +17,9 @@ from envbuilder.oci.runtime import landlock_init
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.limits import rlimits
 from envbuilder.oci.runtime.outputs import scratch
-from envbuilder.oci.runtime.programs import launch
 from envbuilder.oci.runtime.sandbox import Sandbox, Task
 from envbuilder.oci.runtime.seccomp import ALONE, program
-from envbuilder.oci.runtime.task_processes import result_of
+from envbuilder.oci.runtime.task_processes import launch, result_of
 from envbuilder.oci.runtime.unconfined import on_this_host
 
 _READ = landlock_init.READ_FILE | landlock_init.EXECUTE

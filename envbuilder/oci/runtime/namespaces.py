@@ -12,14 +12,12 @@ from pathlib import Path
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.file_watch import WATCHED, Watch, watching
 from envbuilder.oci.runtime.limits import rlimits, size_option
-from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
 from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.port_relays import Connector, connect_on_host, on_shared_network, relayed
-from envbuilder.oci.runtime.programs import launch
 from envbuilder.oci.runtime.root_mounts import Bind, Skeleton, make_skeleton
-from envbuilder.oci.runtime.sandbox import FILE_PRIVILEGES, FOREIGN, Task, has_privileges
+from envbuilder.oci.runtime.sandbox import FILE_PRIVILEGES, FOREIGN, MASKED_PATHS, READONLY_PATHS, Task, has_privileges
 from envbuilder.oci.runtime.seccomp import is_filtered, program
-from envbuilder.oci.runtime.task_processes import result_of
+from envbuilder.oci.runtime.task_processes import launch, result_of
 
 INSIDE = Path(__file__).with_name("container_init.py")
 
@@ -78,8 +76,8 @@ def described(task: Task, skeleton: Skeleton, watch: Watch | None = None, *, as_
         "devices": [list(pair) for pair in task.devices],
         "empty": list(skeleton.empty),
         "binds": [_plain(bind) for bind in skeleton.binds],
-        "hidden": [*HIDDEN, *task.hidden],
-        "locked": list(LOCKED),
+        "hidden": [*MASKED_PATHS, *task.hidden],
+        "locked": list(READONLY_PATHS),
         "command": list(task.command),
         "env": dict(task.env),
         "folder": task.folder,

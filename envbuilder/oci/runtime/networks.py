@@ -13,9 +13,8 @@ from typing import IO
 
 from envbuilder.core.errors import ToolFailed
 from envbuilder.core.json_input import BadJson, load_json
-from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.network_init import address
-from envbuilder.oci.runtime.sandbox import JoinedNetwork, Sandbox, Task
+from envbuilder.oci.runtime.sandbox import AdaptedSandbox, JoinedNetwork, Sandbox
 
 INSIDE = Path(__file__).with_name("network_init.py")
 _SECONDS_TO_END = 30.0
@@ -36,33 +35,17 @@ class LinkedNetworks:
     shared: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InNetwork:
-    """`Sandbox` that runs every command in a network namespace.
+def in_network(sandbox: Sandbox, network: JoinedNetwork, given: IO[bytes] | None = None) -> AdaptedSandbox:
+    """Return a sandbox that runs every command in a network namespace.
 
-    Attributes:
+    Args:
         sandbox: Runs the commands.
         network: The namespace.
         given: Open file for standard input of the commands; None for an empty one.
     """
-
-    sandbox: Sandbox
-    network: JoinedNetwork
-    given: IO[bytes] | None = None
-
-    @property
-    def name(self) -> str:
-        """See `Sandbox.name`."""
-        return self.sandbox.name
-
-    @property
-    def version(self) -> str:
-        """See `Sandbox.version`."""
-        return self.sandbox.version
-
-    def run(self, task: Task) -> RunResult:
-        """See `Sandbox.run`."""
-        return self.sandbox.run(replace(task, host_network=False, joined=self.network, given=self.given))
+    return AdaptedSandbox(
+        sandbox=sandbox, change=lambda task: replace(task, host_network=False, joined=network, given=given)
+    )
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import IO, Protocol, cast
 
-from envbuilder.oci.runtime.command import Output
+from envbuilder.oci.runtime.command import Output, RunResult
 from envbuilder.oci.runtime.terminals import forwarded, from_the_keyboard
 
 KILLED = 137
@@ -31,25 +31,6 @@ class Cancellation(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """Result of a process.
-
-    Attributes:
-        status: As in a shell: 128 plus the number of a fatal signal; 137 after the timeout.
-        stdout: Standard output.
-        stderr: Standard error.
-        timed_out: Whether it was killed by the timeout.
-        flooded: Whether it was killed because of too much output.
-    """
-
-    status: int
-    stdout: bytes
-    stderr: bytes
-    timed_out: bool
-    flooded: bool = False
-
-
 def nothing_more() -> None:
     """Do nothing: killing the process group is enough."""
 
@@ -59,7 +40,7 @@ def wait_for(  # noqa: PLR0913  one way to run a process
     *,
     timeout: float,
     environ: Mapping[str, str],
-    kill: Callable[[], None] = nothing_more,
+    kill: Callable[[], object] = nothing_more,
     pass_fds: Sequence[int] = (),
     output: Output | None = None,
     given: IO[bytes] | int | None = None,
@@ -67,7 +48,7 @@ def wait_for(  # noqa: PLR0913  one way to run a process
     limit: int = KEPT,
     cancellation: Cancellation | None = None,
     signals: bool = False,
-) -> Ended:
+) -> RunResult:
     """Run a command until it ends or times out; no process of it is left afterwards.
 
     Args:
@@ -108,9 +89,8 @@ def wait_for(  # noqa: PLR0913  one way to run a process
         except BaseException:
             _end(process, kill)
             raise
-    status = process.returncode if process.returncode >= 0 else 128 - process.returncode
-    return Ended(
-        status=KILLED if timed_out or flooded else status,
+    return RunResult(
+        status=KILLED if timed_out or flooded else status_of(process),
         stdout=bytes(kept.streams[1]),
         stderr=bytes(kept.streams[2]),
         timed_out=timed_out,
@@ -118,8 +98,13 @@ def wait_for(  # noqa: PLR0913  one way to run a process
     )
 
 
-def hand_over(command: Sequence[str], environ: Mapping[str, str], kill: Callable[[], None] = nothing_more) -> int:
-    """Run a command that uses the standard streams and the terminal of this process; return its status as in a shell.
+def status_of(process: subprocess.Popen[bytes]) -> int:
+    """Return the status of a process that has ended, as in a shell."""
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def hand_over(command: Sequence[str], environ: Mapping[str, str], kill: Callable[[], object]) -> RunResult:
+    """Run a command that uses the standard streams and the terminal of this process.
 
     Args:
         command: Program and arguments.
@@ -129,12 +114,12 @@ def hand_over(command: Sequence[str], environ: Mapping[str, str], kill: Callable
     process = subprocess.Popen(command, env=dict(environ))
     with process, from_the_keyboard(), forwarded(process.send_signal, keyboard=False):
         try:
-            status = process.wait()
+            process.wait()
         except BaseException:
             kill()
             process.kill()
             raise
-    return status if status >= 0 else 128 - status
+    return RunResult(status=status_of(process))
 
 
 class _Flooded(Exception):
@@ -216,7 +201,7 @@ def _pass_on(
         selector.unregister(stream)
 
 
-def _end(process: subprocess.Popen[bytes], kill: Callable[[], None]) -> None:
+def _end(process: subprocess.Popen[bytes], kill: Callable[[], object]) -> None:
     kill()
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

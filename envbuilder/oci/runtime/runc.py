@@ -17,24 +17,19 @@ from pathlib import Path
 
 from envbuilder.core.errors import ToolFailed, UsageError
 from envbuilder.core.json_input import load_json
-from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.command import RunResult, status_of_failed_start
 from envbuilder.oci.runtime.limits import kernel, rlimits, size_option
-from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
 from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
-from envbuilder.oci.runtime.processes import Ended, hand_over, wait_for
+from envbuilder.oci.runtime.processes import hand_over, wait_for
 from envbuilder.oci.runtime.root_mounts import DEV, HOSTNAME, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
-from envbuilder.oci.runtime.sandbox import FILE_PRIVILEGES, FOREIGN, Task, has_privileges
+from envbuilder.oci.runtime.sandbox import FILE_PRIVILEGES, FOREIGN, MASKED_PATHS, READONLY_PATHS, Task, has_privileges
 from envbuilder.oci.runtime.seccomp import is_filtered, profile
 from envbuilder.oci.runtime.task_processes import result_of, run_process
 
 _SECONDS_TO_CLEAN = 30.0
 _RRO_RUNC, _RRO_KERNEL = (1, 1), (5, 12)
 """First versions with recursive read-only mounts: https://github.com/opencontainers/runc/pull/3272."""
-_CANNOT_START = (
-    (re.compile(r"executable file not found|no such file or directory|not a directory"), 127),
-    (re.compile(r"permission denied|exec format error|is a directory"), 126),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,20 +82,16 @@ class Runc:
         deep = _numbers(self.version) >= _RRO_RUNC and kernel() >= _RRO_KERNEL
         return bundle(task, skeleton, as_root=self.as_root, filters=self.filters and is_filtered(), deep=deep)
 
-    def _run(self, folder: Path, name: str, task: Task) -> Ended:
+    def _run(self, folder: Path, name: str, task: Task) -> RunResult:
         base = (self.program, "--root", str(folder / "state"))
         log = ("--log", str(folder / "log"), "--log-format", "json")
         environ = {"PATH": os.defpath}
-        kill = partial(wait_for, (*base, "delete", "--force", name), timeout=_SECONDS_TO_CLEAN, environ=environ)
-
-        def remove() -> None:
-            kill()
-
+        remove = partial(wait_for, (*base, "delete", "--force", name), timeout=_SECONDS_TO_CLEAN, environ=environ)
         try:
             command = (*base, *log, "run", "--bundle", str(folder), name)
             if task.terminal:
                 # runc passes everything on between the terminal of the container and its own.
-                return Ended(status=hand_over(command, environ, remove), stdout=b"", stderr=b"", timed_out=False)
+                return hand_over(command, environ, remove)
             return run_process(command, task, environ, kill=remove)
         finally:
             if (folder / "state" / name).exists():
@@ -126,9 +117,9 @@ def not_started(complaint: str) -> RunResult:
     Raises:
         ToolFailed: The error does not concern the command.
     """
-    for pattern, status in _CANNOT_START:
-        if "exec" in complaint and pattern.search(complaint):
-            return RunResult(status=status, stdout=b"", stderr=f"{complaint}\n".encode(), timed_out=False)
+    status = status_of_failed_start(complaint)
+    if "exec" in complaint and status:
+        return RunResult(status=status, stderr=f"{complaint}\n".encode())
     raise ToolFailed(f"runc cannot start a container: {complaint}", hint="use a container engine: --engine docker")
 
 
@@ -175,8 +166,8 @@ def bundle(
         "linux": {
             "namespaces": list(_namespaces(task, own_accounts=bool(accounts))),
             **accounts,
-            "maskedPaths": [*HIDDEN, *task.hidden],
-            "readonlyPaths": list(LOCKED),
+            "maskedPaths": [*MASKED_PATHS, *task.hidden],
+            "readonlyPaths": list(READONLY_PATHS),
             **({"seccomp": profile()} if filters else {}),
             **({"resources": _resources(task)} if as_root else {}),
         },

@@ -15,11 +15,30 @@ FOREIGN = 65533
 """User and group of untrusted code if the caller is root. Debian reserves 65000 to 65533, so that they own no files:
 https://www.debian.org/doc/debian-policy/ch-opersys.html#uid-and-gid-classes"""
 
-
 FILE_PRIVILEGES = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "FSETID": 4, "KILL": 5, "SETGID": 6, "SETUID": 7}
 """Capabilities of root in an image that it may change: those of Docker's default that concern files and users.
 
 Source: https://github.com/moby/moby/blob/v26.1.0/oci/caps/defaults.go, and include/uapi/linux/capability.h
+"""
+
+
+MASKED_PATHS = (
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/firmware",
+    "/sys/fs/cgroup",
+)
+READONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+"""Paths that expose the host even to unprivileged users.
+
+Source: the default lists of the Docker engine, https://github.com/moby/moby/blob/v26.1.0/oci/defaults.go
 """
 
 
@@ -159,3 +178,25 @@ class Sandbox(Protocol):
             UsageError: The sandbox does not support the task.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptedSandbox:
+    """`Sandbox` that changes each task before another one runs it."""
+
+    sandbox: Sandbox
+    change: Callable[[Task], Task]
+
+    @property
+    def name(self) -> str:
+        """See `Sandbox.name`."""
+        return self.sandbox.name
+
+    @property
+    def version(self) -> str:
+        """See `Sandbox.version`."""
+        return self.sandbox.version
+
+    def run(self, task: Task) -> RunResult:
+        """See `Sandbox.run`."""
+        return self.sandbox.run(self.change(task))

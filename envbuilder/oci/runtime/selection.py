@@ -15,7 +15,7 @@ from envbuilder.core.errors import EnvbuilderError, ToolMissing
 from envbuilder.oci.runtime.interpreter_guard import Guard
 from envbuilder.oci.runtime.landlock import Landlock
 from envbuilder.oci.runtime.namespaces import Namespaces
-from envbuilder.oci.runtime.networks import InNetwork
+from envbuilder.oci.runtime.networks import in_network
 from envbuilder.oci.runtime.processes import wait_for
 from envbuilder.oci.runtime.runc import Runc
 from envbuilder.oci.runtime.sandbox import FOREIGN, JoinedNetwork, Sandbox, Task
@@ -57,7 +57,7 @@ def joining(work: Path, search_path: str, network: JoinedNetwork) -> Sandbox:
     """
     owned = bool(network.accounts)
     ways = [way for way in candidates(work, search_path) if _joins(way, owned=owned)]
-    return first_working([InNetwork(sandbox=way, network=network) for way in ways]).sandbox
+    return first_working([in_network(way, network) for way in ways]).sandbox
 
 
 def _joins(way: Sandbox, *, owned: bool) -> bool:

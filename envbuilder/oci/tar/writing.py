@@ -5,15 +5,15 @@ The order is that of the paths as bytes, owner names are empty, and the headers 
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
+from envbuilder.core.digests import digits_of
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK, replacing
+from envbuilder.oci.store import Writer
 from envbuilder.oci.tar.headers import END, headers, ordered, padding
 from envbuilder.oci.tar.members import Kind, Member
 
@@ -49,33 +49,13 @@ def write(members: Iterable[Member], out: Path, *, gzipped: bool = False) -> Wri
         ValueError: A path occurs twice.
     """
     with replacing(out) as stream:
-        sink = _Sink(stream=stream, packer=zlib.compressobj(6, zlib.DEFLATED, 31) if gzipped else None)
+        writer = Writer(stream)
+        packer = zlib.compressobj(6, zlib.DEFLATED, 31) if gzipped else None
         for chunk in tar_blocks(ordered(members)):
-            sink.write(chunk)
-        sink.finish()
-    return Written(path=out, sha256=sink.digest.hexdigest(), size=sink.size)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Sink:
-    """Writer that counts and digests bytes written to disk."""
-
-    stream: BinaryIO
-    packer: zlib._Compress | None
-    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
-    size: int = 0
-
-    def write(self, data: bytes) -> None:
-        self._store(self.packer.compress(data) if self.packer else data)
-
-    def finish(self) -> None:
-        if self.packer:
-            self._store(self.packer.flush())
-
-    def _store(self, data: bytes) -> None:
-        self.digest.update(data)
-        self.size += len(data)
-        self.stream.write(data)
+            writer.write(packer.compress(chunk) if packer else chunk)
+        if packer:
+            writer.write(packer.flush())
+    return Written(path=out, sha256=digits_of(writer.digest), size=writer.size)
 
 
 def tar_blocks(members: Iterable[Member]) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.catalog.load.rules import RULES, CrossCheck
+from envbuilder.catalog.load.rules import RULES
 from envbuilder.core.errors import InvalidInput
 from tests.unit.core.yaml.invalid import DATA, INVALID, Patch, assert_faults, cases, read_patch
 
@@ -30,12 +30,7 @@ def test_a_spoilt_matrix_gets_exactly_its_faults(name: str, tmp_path: Path) -> N
     assert_faults(faults_of(patch, tmp_path / "matrices"), patch.expect)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_every_rule_has_a_case_that_it_catches(rule: CrossCheck) -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_has_a_case_that_it_catches(rule: str) -> None:
     expected = [line for name in cases("matrices") for line in read_patch(INVALID / "matrices" / name).expect]
-    assert any(f"[{rule.id}]" in line for line in expected)
-
-
-def test_rules_have_distinct_ids_and_say_what_they_state() -> None:
-    assert len({rule.id for rule in RULES}) == len(RULES)
-    assert all(rule.states for rule in RULES)
+    assert any(f"[{rule}]" in line for line in expected)

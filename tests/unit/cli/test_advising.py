@@ -11,7 +11,7 @@ from envbuilder.cli.output import preflight
 from envbuilder.core.versions import Release
 from envbuilder.lock.create import lock
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.wiring.settings import settings
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.hosts import A100, GIB, K80, FakeGpu, host_document

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.load.team_catalogs import load_with_teams
-from envbuilder.catalog.teams import CatalogPlace
+from envbuilder.catalog.references import CatalogPlace
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import DATA
 from tests.fakes.ports import lock_ports
 from tests.fakes.teams import OWN, committed, put, team_catalog

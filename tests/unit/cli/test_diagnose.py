@@ -11,7 +11,7 @@ import pytest
 
 from envbuilder.lock.create import lock
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.ports import lock_ports
 from tests.unit.cli.running import CommandLine

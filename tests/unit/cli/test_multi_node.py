@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
-from envbuilder.diagnostics.multi_node.script import worker_source
+from envbuilder.diagnostics.probe.script import worker_source
 from tests.unit.cli.running import CommandLine
 from tests.unit.diagnostics.multi_node.recorded import FOLDER
 

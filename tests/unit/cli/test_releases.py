@@ -17,7 +17,7 @@ from envbuilder.image.base.file_store import FileStore
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import DATA, good_lock
 from tests.fakes.ports import UV, lock_ports
 from tests.unit.cli.running import CommandLine

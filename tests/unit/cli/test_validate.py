@@ -13,7 +13,7 @@ import pytest
 from envbuilder.diagnostics.probe.script import probe_source
 from envbuilder.lock.create import lock
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.node_runtimes import apptainer_of_host, podman_of_host
 from tests.fakes.ports import lock_ports

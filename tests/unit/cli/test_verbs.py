@@ -11,7 +11,7 @@ from envbuilder.image.base.file_store import FileStore
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import PackageGroup
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.command_tree import commands_and_groups
 from tests.fakes.catalogs import DATA, good_lock, real_catalog
 from tests.fakes.ports import UV, lock_ports

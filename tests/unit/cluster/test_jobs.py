@@ -20,7 +20,7 @@ from envbuilder.cluster.jobs import (
     write_job_files,
 )
 from envbuilder.core.errors import UsageError
-from envbuilder.diagnostics.multi_node.script import worker_source
+from envbuilder.diagnostics.probe.script import worker_source
 from envbuilder.image.dockerfile.build_context import TextFile
 from tests.golden.clusters import REGISTRY as IMAGE
 from tests.golden.clusters import folders, job

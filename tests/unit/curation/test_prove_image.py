@@ -23,7 +23,7 @@ from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import small_catalog, small_row
 from tests.fakes.ports import lock_ports
 from tests.fakes.proving import TODAY, report, world

@@ -15,7 +15,7 @@ from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_inside
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import CatalogPin, Lock, PackageGroup, PackagePin
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.oci.runtime.command import RunResult
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.engine import FAKE_INFO, FakeEngine, fake_image

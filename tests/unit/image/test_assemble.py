@@ -17,8 +17,8 @@ import pytest
 from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.core.errors import SourceUnreachable, ToolFailed, VerificationFailed
 from envbuilder.image.assemble import Assembled, Assembly, assemble
-from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.tree_store import DebTree
+from envbuilder.image.base_contents import TreeContent
 from envbuilder.image.builds import BuildEvent, StepFinished
 from envbuilder.image.layers.inputs import Base
 from envbuilder.image.layers.ports import AssemblyContext

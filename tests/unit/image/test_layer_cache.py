@@ -13,12 +13,19 @@ import pytest
 from envbuilder.core.http.retries import Pacing
 from envbuilder.core.references import ImageRef
 from envbuilder.image.assemble import Assembled, Assembly, assemble
-from envbuilder.image.layers.cache_entries import ARTIFACT_TYPE, RECORD, entry_manifest, entry_tag
 from envbuilder.image.layers.cached_bases import with_libraries
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import LayerRecord
-from envbuilder.image.layers.registry_cache import CacheRepositories, RegistryCacheWriter, RegistryLayerCache
+from envbuilder.image.layers.registry_cache import (
+    ARTIFACT_TYPE,
+    RECORD,
+    CacheRepositories,
+    RegistryCacheWriter,
+    RegistryLayerCache,
+    entry_manifest,
+    entry_tag,
+)
 from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.oci.documents import EMPTY
 from envbuilder.oci.images import LayerFormat

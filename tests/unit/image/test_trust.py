@@ -9,7 +9,7 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.image.trust import Origins, Told, trusted_by_lock, trusted_by_spec
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import OwnFile, PackageGroup, PackagePin, ToolPin
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import good_lock
 
 LOCK = good_lock()

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from envbuilder.core.errors import NotOnIndex, SourceUnreachable, ToolMissing
-from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.tree_store import DebTree
+from envbuilder.image.base_contents import TreeContent
 from envbuilder.image.layers.inputs import Base
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import Records

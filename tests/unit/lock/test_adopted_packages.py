@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envbuilder.core.errors import ResolutionFailed, TimeLimitReached
 from envbuilder.lock.adopted_packages import PackageChange, Trials, resolvable
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 
 
 class Index:

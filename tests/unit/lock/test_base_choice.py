@@ -9,10 +9,9 @@ import pytest
 from envbuilder.catalog.environments import BaseChoice
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.versions import Release
-from envbuilder.lock.base_choice import choose
-from envbuilder.lock.locations import Located, Location, Refused
+from envbuilder.lock.base_choice import Located, Location, Refused, choose
 from envbuilder.lock.lock import BasePin, PythonPin
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import small_row
 
 ROW = small_row("tf-2.4-cuda11.0")

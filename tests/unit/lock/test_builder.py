@@ -12,12 +12,12 @@ from envbuilder.catalog.selection import find
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import parse
 from envbuilder.image.plan.layers import REQUIREMENT, plan
+from envbuilder.lock.base_choice import Located, Refused
 from envbuilder.lock.builder import LockIngredients, assemble, refuse_policy
 from envbuilder.lock.create import lock
 from envbuilder.lock.diff import compare
-from envbuilder.lock.locations import Located, Refused
 from envbuilder.lock.lock import BasePin, Lock, PythonPin
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import real_catalog, small_catalog, small_row
 from tests.fakes.ports import lock_ports
 

@@ -24,7 +24,7 @@ from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder, dump_closures, request_digest
 from envbuilder.lock.resolve.uv_resolver import BUILD_TOOLS_CUTOFF
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.lock.staleness import as_shipped, staleness, upgraded
 from tests.fakes.catalogs import real_catalog, small_catalog, small_row
 from tests.fakes.ports import HOOK, PROBE, UV, lock_ports

@@ -15,7 +15,7 @@ from envbuilder.lock.container_settings import User
 from envbuilder.lock.diff import changed_inputs
 from envbuilder.lock.inputs import inputs
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import good_lock, small_row
 
 ROW = small_row("tf-2.4-cuda11.0")

@@ -8,11 +8,10 @@ import pytest
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.team_catalogs import load_with_teams
-from envbuilder.catalog.references import DirectoryReference
-from envbuilder.catalog.teams import CatalogPlace
+from envbuilder.catalog.references import CatalogPlace, DirectoryReference
 from envbuilder.core.errors import InvalidInput
 from envbuilder.lock.layered_specs import named_catalogs, origins, spec_layers
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.lock.targets import load_spec
 from tests.fakes.catalogs import DATA, small_catalog
 from tests.fakes.teams import put, team_catalog

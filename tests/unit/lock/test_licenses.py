@@ -6,7 +6,7 @@ import pytest
 
 from envbuilder.catalog.archives import ArchivedLibrary, ArchiveFacts, ArchiveFormat, ArchivePin, Publisher
 from envbuilder.core.errors import LicenseNotAccepted
-from envbuilder.lock.licenses import refuse_unaccepted
+from envbuilder.lock.publishers import refuse_unaccepted
 
 FACTS = ArchiveFacts(
     publishers=(

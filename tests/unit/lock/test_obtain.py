@@ -16,7 +16,7 @@ from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import dump, read_lock
 from envbuilder.lock.obtain import LockCache, keep_image, lock_of_file, refuse_unpinned
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.lock.targets import LockTarget
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from tests.fakes.catalogs import good_lock, small_catalog

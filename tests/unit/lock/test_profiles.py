@@ -17,7 +17,7 @@ from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.lockfile import digest, dump, load
 from envbuilder.lock.obtain import obtain_with_profile
 from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, with_profiles
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.lock.staleness import staleness
 from tests.fakes.catalogs import small_catalog
 from tests.fakes.ports import FakeSizes, lock_ports

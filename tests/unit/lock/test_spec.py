@@ -16,8 +16,7 @@ from envbuilder.core.versions import Release
 from envbuilder.lock.container_settings import ContainerSettings, Healthcheck, User
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import OwnFile
-from envbuilder.lock.spec import with_sources
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec, with_sources
 from tests.fakes.catalogs import DATA
 from tests.fakes.specs import read_spec
 

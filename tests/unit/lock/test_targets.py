@@ -9,7 +9,8 @@ import pytest
 from envbuilder.core.errors import InvalidInput, UnknownEnvironment, UsageError
 from envbuilder.lock.lockfile import dump, replaced_lock
 from envbuilder.lock.prioritized_files import dump_prioritized, load_prioritized
-from envbuilder.lock.targets import LockTarget, RowTarget, load_spec, target
+from envbuilder.lock.spec import Spec
+from envbuilder.lock.targets import LockTarget, load_spec, target
 from tests.fakes.catalogs import good_lock, small_catalog
 
 SPEC = 'environment: "tf-2.4-cuda11.0"\n'
@@ -27,7 +28,7 @@ def put(path: Path, text: str) -> Path:
     return path
 
 
-def meant(name: str | None) -> LockTarget | RowTarget:
+def meant(name: str | None) -> LockTarget | Spec:
     return target(small_catalog(), name)
 
 
@@ -40,8 +41,8 @@ def lock_meant(name: str | None) -> LockTarget:
 def test_an_id_is_a_row(folder: Path) -> None:
     assert folder
     found = meant("tf-2.15-cpu")
-    assert isinstance(found, RowTarget)
-    assert found.spec.environment == "tf-2.15-cpu"
+    assert isinstance(found, Spec)
+    assert found.environment == "tf-2.15-cpu"
 
 
 def test_nothing_is_the_lock_in_this_folder_with_the_spec_beside_it(folder: Path) -> None:

@@ -11,15 +11,15 @@ from envbuilder.catalog.environments import BaseKind, Environment
 from envbuilder.core.versions import Release
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.render import rendered
+from envbuilder.lock.base_choice import Refused
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.create import lock
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin, PythonPin
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.resolve.resolver import Resolution
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
 from tests.fakes.catalogs import MATRICES, TEMPLATES, real_catalog, real_row
 from tests.fakes.ports import lock_ports

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.load.team_catalogs import load_with_teams
-from envbuilder.catalog.teams import CatalogPlace
+from envbuilder.catalog.references import CatalogPlace
 from envbuilder.cluster.execution.local_processes import LocalExecutor
 from envbuilder.cluster.execution.packed_files import read_files, unpack_files
 from envbuilder.cluster.execution.targets import LocalProcesses

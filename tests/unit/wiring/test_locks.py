@@ -10,12 +10,12 @@ import pytest
 
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import UsageError
+from envbuilder.lock.base_choice import Refused
 from envbuilder.lock.create import lock
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, Lock
 from envbuilder.lock.lockfile import digest, dump
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.oci.images import MANIFEST_TYPE
 from envbuilder.oci.store import Store
 from envbuilder.wiring.build_inputs import delivery

@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.team_catalogs import load_with_teams
-from envbuilder.catalog.teams import CatalogPlace
+from envbuilder.catalog.references import CatalogPlace
 from envbuilder.core.errors import UsageError
 from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.settings import Settings

@@ -12,7 +12,7 @@ from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.image.builder import Engine
 from envbuilder.lock.create import lock
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from envbuilder.wiring.validation import ValidationRequest, reports_on

@@ -13,6 +13,7 @@ from envbuilder.cluster.fleet.report.junit import fleet_junit
 from envbuilder.cluster.fleet.report.markdown import fleet_markdown
 from envbuilder.cluster.fleet.report.page import fleet_page
 from envbuilder.core.errors import UsageError
+from envbuilder.diagnostics.report.registry import by_suffix
 
 FleetFormat: TypeAlias = Callable[[FleetReport], str]
 """Returns a report as text that ends with a line end; the same report gives the same text."""
@@ -30,9 +31,4 @@ def fleet_format(file: Path) -> FleetFormat:
     """
     if not file.parent.is_dir():
         raise UsageError(f"{file}: directory not found: {file.parent}", hint=f"`mkdir -p {file.parent}`")
-    found = FLEET_FORMATS.get(file.suffix.lower())
-    if found is None:
-        raise UsageError(
-            f"{file}: no report format has the suffix {file.suffix!r}", hint=f"use one of {', '.join(FLEET_FORMATS)}"
-        )
-    return found
+    return by_suffix(file, FLEET_FORMATS)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from envbuilder.catalog.verdicts import WORDS, Fit, why
-from envbuilder.cluster.fleet.fleet_report import DriverUpdate, FleetFinding, FleetReport, ImageEffect, ImageVerdicts
+from envbuilder.cluster.fleet.fleet_report import DriverUpdate, FleetFinding, FleetReport, ImageVerdicts
 from envbuilder.cluster.fleet.node_groups import NodeGroup
 from envbuilder.cluster.fleet.node_names import fold_names
 
@@ -105,13 +105,9 @@ def update_title(update: DriverUpdate) -> str:
 def update_effects(update: DriverUpdate) -> tuple[str, ...]:
     """Return what an update of the driver changes, in sentences."""
     return (
-        *(f"{_runs(effect)} in addition" for effect in update.gains),
+        *(f"{effect.image} runs on {node_count(len(effect.nodes))} in addition" for effect in update.gains),
         *(f"{effect.image} no longer runs on {node_count(len(effect.nodes))}" for effect in update.losses),
     )
-
-
-def _runs(effect: ImageEffect) -> str:
-    return f"{effect.image} runs on {node_count(len(effect.nodes))}"
 
 
 def finding_place(found: FleetFinding) -> str:

@@ -92,7 +92,6 @@ class Instruction:
     """One instruction.
 
     Attributes:
-        address: Its address.
         end: Address of the next instruction in memory.
         name: In Intel's notation, without prefixes.
         operands: The destination is first.

@@ -48,9 +48,7 @@ class DebArchive:
     Attributes:
         mirrors: Their addresses without a final slash. A later one is asked for the suites and files that an earlier
             one does not have: an archive of old suites, or a snapshot.
-        distribution: The distribution.
         store: Keeps the lists.
-        web: Sends the requests.
         seen: Dates of the suites that were seen before.
         keyring: Keys whose signatures are accepted.
         allow_expired: Accept expired suites, and suites older than those seen before: for archives and snapshots.

@@ -54,7 +54,6 @@ class DebDistribution:
 
     Attributes:
         kind: Kind of the bases that are made of its packages.
-        title: Its name.
         keyring: Its keys on this machine.
         keyring_package: Package that has them.
         install: How to install gpgv and the keyring.

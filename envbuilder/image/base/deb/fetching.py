@@ -19,12 +19,7 @@ _CONNECTIONS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedPackage:
-    """A .deb that could not be fetched.
-
-    Attributes:
-        pin: The package.
-        error: The reason.
-    """
+    """A .deb that could not be fetched."""
 
     pin: OsPackagePin
     error: SourceUnreachable | VerificationFailed

@@ -50,8 +50,6 @@ class Package:
     """One package of an index.
 
     Attributes:
-        name: Its name.
-        version: Its version.
         depends: Its dependencies, each as alternatives in order of preference.
         provides: Virtual packages that it provides.
         conflicts: Packages that must not be installed with it.

@@ -9,8 +9,8 @@ import pytest
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.team_catalogs import load_with_teams
+from envbuilder.catalog.references import CatalogPlace
 from envbuilder.catalog.selection import named
-from envbuilder.catalog.teams import CatalogPlace
 from envbuilder.core.errors import InvalidInput
 from tests.fakes.catalogs import DATA, small_catalog
 from tests.fakes.teams import OWN, ROW, put, row_text, team_catalog

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from envbuilder.cli.output.show_files import lock_description, lock_lines
 from envbuilder.lock.create import lock
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.ports import lock_ports
 

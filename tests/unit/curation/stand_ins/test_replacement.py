@@ -17,7 +17,7 @@ from envbuilder.curation.stand_ins.library import compiled, stand_in
 from envbuilder.curation.stand_ins.replacement import DRIVER_IN_CONTAINER, Replaced, StandIns
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.oci.images import ImagePin, LayerFormat
 from tests.fakes.catalogs import small_catalog
 from tests.fakes.ports import lock_ports

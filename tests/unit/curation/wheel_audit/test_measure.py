@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,9 +18,9 @@ from envbuilder.catalog.cuda import CudnnNeed, CudnnRule, KernelFamily
 from envbuilder.core.elf import read_shared_object
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.versions import Release
-from envbuilder.curation.wheel_audit.code_readers import CodeReaders
+from envbuilder.curation.wheel_audit.code import CudnnReading
 from envbuilder.curation.wheel_audit.document import record
-from envbuilder.curation.wheel_audit.measure import measure
+from envbuilder.curation.wheel_audit.measure import CodeReaders, measure
 from envbuilder.curation.wheel_audit.measurement import Measurement
 from tests.unit.curation.wheel_audit.wheels import (
     CUBIN,
@@ -45,13 +44,11 @@ SIDE = "tensorflow/python/_nccl_ops.so"
 BUILD_INFO = "tensorflow/python/platform/build_info.py"
 
 
-@dataclass(frozen=True)
-class Reading:
-    compiled: str
-    rule: CudnnRule = CudnnRule.SAME_MAJOR_AT_LEAST
+def reading(compiled: str, rule: CudnnRule = CudnnRule.SAME_MAJOR_AT_LEAST) -> CudnnReading:
+    return CudnnReading(compiled=compiled, rule=rule)
 
 
-def silent(*, cudnn: Mapping[str, Reading] | None = None, avx: Mapping[str, bool] | None = None) -> CodeReaders:
+def silent(*, cudnn: Mapping[str, CudnnReading] | None = None, avx: Mapping[str, bool] | None = None) -> CodeReaders:
     """Readers that know a library by its first dependency."""
 
     def first(library: ELFFile) -> str:
@@ -189,7 +186,7 @@ def test_ptx_that_cannot_be_read_promises_nothing_to_newer_gpus(tmp_path: Path) 
 
 def test_machine_code_is_read_in_the_main_libraries_only(tmp_path: Path) -> None:
     members = {FRAMEWORK: elf(needed=["a"]), CC: elf(needed=["b"]), SIDE: elf(needed=["c"])}
-    readers = silent(cudnn={"a": Reading("8.9"), "b": Reading("9.3"), "c": Reading("9.9")}, avx={"a": False, "c": True})
+    readers = silent(cudnn={"a": reading("8.9"), "b": reading("9.3"), "c": reading("9.9")}, avx={"a": False, "c": True})
     seen = measure(wheel(tmp_path, members), tmp_path, readers)
     assert seen.cudnn == CudnnNeed(compiled=Release("9.3"), rule=CudnnRule.SAME_MAJOR_AT_LEAST)
     assert seen.needs_avx is False
@@ -212,7 +209,7 @@ def test_folders_of_nvidias_packages_are_those_of_the_framework(tmp_path: Path) 
 def test_a_record_has_the_names_of_the_facts_and_is_json(tmp_path: Path) -> None:
     code = fatbin(entry(CUBIN, 70), entry(PTX, 90, ptx("8.5", "sm_90a")))
     members = {FRAMEWORK: elf(needed=["libcudart.so.12", "libc.so.6"], data={".rodata": code})}
-    readers = silent(cudnn={"libcudart.so.12": Reading("9.3")}, avx={"libcudart.so.12": True})
+    readers = silent(cudnn={"libcudart.so.12": reading("9.3")}, avx={"libcudart.so.12": True})
     seen = record(measure(wheel(tmp_path, members), tmp_path, readers))
     assert json.loads(json.dumps(seen)) == seen
     header = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from envbuilder.diagnostics.multi_node.local_run import VirtualHost, WorkerLimits, run_workers, worker_request
-from envbuilder.diagnostics.multi_node.script import worker_source
+from envbuilder.diagnostics.probe.script import worker_source
 from envbuilder.oci.runtime.command import RunRequest, RunResult
 from tests.unit.diagnostics.multi_node.recorded import FOLDER
 

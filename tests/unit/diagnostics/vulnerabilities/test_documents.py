@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.core.conversion.reading import Mismatched
-from envbuilder.diagnostics.vulnerabilities.documents import AffectedVersion, hit, read_document
+from envbuilder.diagnostics.vulnerabilities.documents import next_fix, read_document
 from envbuilder.diagnostics.vulnerabilities.rating import Rating
 from tests.unit.diagnostics.vulnerabilities.made import WORST, osv, until
 
@@ -23,29 +23,27 @@ BRANCHES = (
 @pytest.mark.parametrize(
     ("version", "events", "ecosystem", "expected"),
     [
-        ("3.19.6", until("3.20.2"), "PyPI", AffectedVersion(fixed="3.20.2")),
+        ("3.19.6", until("3.20.2"), "PyPI", "3.20.2"),
         ("3.20.2", until("3.20.2"), "PyPI", None),
-        ("3.9", until("3.10"), "PyPI", AffectedVersion(fixed="3.10")),
-        ("3.20.2rc1", until("3.20.2"), "PyPI", AffectedVersion(fixed="3.20.2")),
-        ("3.17", BRANCHES, "PyPI", AffectedVersion(fixed="3.18.3")),
+        ("3.9", until("3.10"), "PyPI", "3.10"),
+        ("3.20.2rc1", until("3.20.2"), "PyPI", "3.20.2"),
+        ("3.17", BRANCHES, "PyPI", "3.18.3"),
         ("3.19", BRANCHES, "PyPI", None),
-        ("3.20.1", BRANCHES, "PyPI", AffectedVersion(fixed="3.20.2")),
-        ("1.0", ({"introduced": "1.0"}, {"last_affected": "1.2"}), "PyPI", AffectedVersion(fixed="")),
-        ("1.2", ({"introduced": "1.0"}, {"last_affected": "1.2"}), "PyPI", AffectedVersion(fixed="")),
+        ("3.20.1", BRANCHES, "PyPI", "3.20.2"),
+        ("1.0", ({"introduced": "1.0"}, {"last_affected": "1.2"}), "PyPI", ""),
+        ("1.2", ({"introduced": "1.0"}, {"last_affected": "1.2"}), "PyPI", ""),
         ("1.2.1", ({"introduced": "1.0"}, {"last_affected": "1.2"}), "PyPI", None),
-        ("1.0", ({"introduced": "0"},), "PyPI", AffectedVersion(fixed="")),
-        ("2.36-9+deb12u3", until("2.36-9+deb12u4"), DEBIAN, AffectedVersion(fixed="2.36-9+deb12u4")),
+        ("1.0", ({"introduced": "0"},), "PyPI", ""),
+        ("2.36-9+deb12u3", until("2.36-9+deb12u4"), DEBIAN, "2.36-9+deb12u4"),
         ("1:1.0", until("2.0"), DEBIAN, None),
-        ("1.0~rc1", until("1.0"), DEBIAN, AffectedVersion(fixed="1.0")),
+        ("1.0~rc1", until("1.0"), DEBIAN, "1.0"),
         # Debian's way to say that a release is not affected.
         ("1.0", ({"introduced": "0"}, {"fixed": "0"}), DEBIAN, None),
     ],
 )
-def test_ranges_decide(
-    version: str, events: tuple[dict[str, str], ...], ecosystem: str, expected: AffectedVersion | None
-) -> None:
+def test_ranges_decide(version: str, events: tuple[dict[str, str], ...], ecosystem: str, expected: str | None) -> None:
     document = read_document(osv("X-1", events=events, ecosystem=ecosystem))
-    assert hit(document.affected[0], version) == expected
+    assert next_fix(document.affected[0], version) == expected
 
 
 def test_listed_versions_are_affected_beside_ranges_and_commits_are_ignored() -> None:
@@ -55,20 +53,20 @@ def test_listed_versions_are_affected_beside_ranges_and_commits_are_ignored() ->
         "versions": ["1.0", "not-a-version"],
     }
     document = read_document({"id": "X-1", "affected": [affected]})
-    assert hit(document.affected[0], "1.0.0") == AffectedVersion(fixed="")
-    assert hit(document.affected[0], "1.1") is None
+    assert next_fix(document.affected[0], "1.0.0") == ""
+    assert next_fix(document.affected[0], "1.1") is None
 
 
 def test_a_range_that_cannot_be_compared_is_an_error() -> None:
     document = read_document(osv("X-1", events=until("1.0-final-really")))
     with pytest.raises(ValueError, match=r"'1\.0-final-really' is not a version of PEP 440"):
-        hit(document.affected[0], "1.0")
+        next_fix(document.affected[0], "1.0")
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=3), st.integers(0, 9))
 def test_a_fixed_version_is_never_affected_by_its_own_range(parts: list[int], last: int) -> None:
     version = ".".join(map(str, [*parts, last]))
-    assert hit(read_document(osv("X-1", events=until(version))).affected[0], version) is None
+    assert next_fix(read_document(osv("X-1", events=until(version))).affected[0], version) is None
 
 
 @pytest.mark.parametrize(

@@ -46,18 +46,23 @@ def test_the_newest_version_of_program_library_and_modules_counts(tmp_path: Path
 
 
 def elf(table: int, strings: bytes = b"\0GLIBC_2.28\0", rest: bytes = b"") -> bytes:
-    """An ELF file with one section, the string table of the dynamic linker, which begins at an offset."""
-    header = b"\x7fELF\x02\x01".ljust(40, b"\0") + struct.pack("<Q10xHH2x", 64, 64, 1)
-    section = struct.pack("<4xIQ8xQQ24x", 3, 2, table, len(strings))
-    return header + section + strings + rest
+    """An ELF file whose only content is the string table of the dynamic linker, which begins at an offset."""
+    header = b"\x7fELF\x02\x01".ljust(32, b"\0") + struct.pack("<Q14xHH6x", 64, 56, 2)
+    dynamic = struct.pack("<qQqQqQ", 5, 0x1000, 10, len(strings), 0, 0)
+    loaded = struct.pack("<IIQQQQQQ", 1, 4, table, 0x1000, 0, len(strings), len(strings), 4096)
+    described = struct.pack("<IIQQQQQQ", 2, 4, 176, 0x2000, 0, len(dynamic), len(dynamic), 8)
+    return header + loaded + described + dynamic + strings + rest
+
+
+AFTER_THE_TABLE = 224
 
 
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        (elf(128, rest=b"\0GLIBC_2.99\0"), Release("2.28")),
+        (elf(AFTER_THE_TABLE, rest=b"\0GLIBC_2.99\0"), Release("2.28")),
         (elf(2**64 - 1), None),
-        (elf(128)[:100] + b"\0GLIBC_2.31\0", Release("2.31")),
+        (elf(AFTER_THE_TABLE)[:100] + b"\0GLIBC_2.31\0", Release("2.31")),
     ],
     ids=["other data names a version too", "damaged", "cut off"],
 )

@@ -18,8 +18,8 @@ from envbuilder.image.base.installed_pythons import PythonProgram
 from envbuilder.image.base.locate import DebBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_survey import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebTree, TreeStore
+from envbuilder.lock.base_choice import Refused
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import file_of
@@ -135,7 +135,7 @@ def test_an_installed_python_is_not_packed_unasked(tmp_path: Path) -> None:
     installed = (PythonProgram(program=Path("/opt/python3.8"), version=WANTED),)
     source = pythons(tmp_path, installed=installed)
     source.locate(WANTED, BULLSEYE, Sources())
-    assert not source.store.named("*")
+    assert not list(source.store.folder.glob("*/*"))
 
 
 def test_what_uv_downloads_is_kept_for_the_next_time(tmp_path: Path) -> None:
@@ -162,14 +162,14 @@ def test_archives_of_the_cache_are_read_once(tmp_path: Path) -> None:
     store = FileStore(folder=tmp_path / "files")
     keep_archive(store, archive(tmp_path / "a", "3.8.18"))
     keep_archive(store, archive(tmp_path / "b", "3.6.15", glibc="2.35"))
-    found = packed_pythons(store)
+    found = packed_pythons(store.folder)
     assert found == (
         PackedPython(version=Release("3.6.15"), glibc=Release("2.35")),
         PackedPython(version=Release("3.8.18"), glibc=Release("2.17")),
     )
-    for path in store.named("*.tar.gz"):
+    for path in store.folder.glob("*/*.tar.gz"):
         path.write_bytes(b"")
-    assert packed_pythons(store) == found
+    assert packed_pythons(store.folder) == found
 
 
 @pytest.mark.parametrize("note", ["", "{}", '{"version": 3, "glibc": 2}', '{"version": "x", "glibc": "y"}', "[]"])
@@ -178,9 +178,9 @@ def test_a_note_that_cannot_be_read_is_written_again(note: str, tmp_path: Path) 
     python = archive(tmp_path, "3.8.18")
     digest = store.add(python)
     (store.folder / digest / ".interpreter.json").write_text(note)
-    assert packed_pythons(store) == ()
+    assert packed_pythons(store.folder) == ()
     keep_archive(store, python)
-    assert [str(each.version) for each in packed_pythons(store)] == ["3.8.18"]
+    assert [str(each.version) for each in packed_pythons(store.folder)] == ["3.8.18"]
     assert store.find(digest) is not None
 
 
@@ -189,7 +189,7 @@ def test_an_archive_that_is_damaged_is_left_out(tmp_path: Path) -> None:
     broken = tmp_path / "cpython-3.8.18-x86_64-linux-gnu.tar.gz"
     broken.write_bytes(b"no archive")
     keep_archive(store, broken)
-    assert packed_pythons(store) == ()
+    assert packed_pythons(store.folder) == ()
 
 
 def debian_bases(tmp_path: Path, error: EnvbuilderError) -> DebBases:

@@ -21,7 +21,7 @@ from envbuilder.image.base.interpreter import PackableInterpreter, identify
 from envbuilder.image.base.programs import BaseHost, LineListener, Ran, ignore_line, run_program
 from envbuilder.image.base.python_files import select
 from envbuilder.image.base.python_survey import inspect
-from envbuilder.image.base.uv_python import from_uv
+from envbuilder.image.base.uv_tool import from_uv
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import Member, file_of
 from tests.unit.curation.wheel_audit.wheels import elf as library

@@ -19,10 +19,10 @@ from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.image.docker.engine_bases import EngineBases
 from envbuilder.image.docker.os_packages import OsPackageResolver
 from envbuilder.image.plan.layers import image_reference
-from envbuilder.lock.locations import Located, Refused
+from envbuilder.lock.base_choice import Located, Refused
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin, PythonPin
 from envbuilder.lock.resolve.apt import AptResolver
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import file_of

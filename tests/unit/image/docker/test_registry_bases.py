@@ -11,8 +11,8 @@ from envbuilder.core.errors import EngineUnavailable, SourceUnreachable, Verific
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo
 from envbuilder.image.docker.registry_bases import RegistryBases, fetch_base
+from envbuilder.lock.base_choice import Refused
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin
 from tests.fakes.catalogs import small_row
 from tests.fakes.engine import FakeEngine, digest_of, fake_image

@@ -17,7 +17,7 @@ from envbuilder.image.plan.plan import LayerKind, Plan
 from envbuilder.image.render import rendered
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest, dump, load
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row
 from tests.golden.products import TEAM, made
 

@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.catalog.environments import Environment
 from envbuilder.image.dockerfile.spec_file import render_spec
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import TEMPLATES, real_catalog
 from tests.fakes.specs import read_spec
 

@@ -11,8 +11,8 @@ import pytest
 
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.errors import UsageError, VerificationFailed
-from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.tree_store import DebTree
+from envbuilder.image.base_contents import TreeContent
 from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Kind, Member, file_of

@@ -13,8 +13,7 @@ from envbuilder.catalog.api_names import ApiMap
 from envbuilder.core.errors import UsageError
 from envbuilder.lock.project.clues import Clue, ClueKind, SourceLine
 from envbuilder.lock.project.conclusions import Device, conclude
-from envbuilder.lock.project.files import project_files
-from envbuilder.lock.project.reading import read_project, reader_of
+from envbuilder.lock.project.reading import project_files, read_project, reader_of
 
 NAMES = (
     *("requirements.txt", "pyproject.toml", "setup.cfg", "setup.py", "environment.yml", "Pipfile", "Pipfile.lock"),

@@ -12,7 +12,7 @@ from envbuilder.catalog.environments import BaseChoice
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.lock.resolve.requests import ResolvedDistributions, build_request, layered, own_request, row_request
-from envbuilder.lock.spec_values import Spec
+from envbuilder.lock.spec import Spec
 from tests.fakes.catalogs import real_row, small_row
 from tests.fakes.resolver import chosen
 

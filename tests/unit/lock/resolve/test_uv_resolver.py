@@ -16,9 +16,8 @@ from envbuilder.core.errors import ResolutionFailed, SourceUnreachable
 from envbuilder.core.uv import Uv
 from envbuilder.core.versions import Release
 from envbuilder.lock.closures import Chosen
-from envbuilder.lock.resolve.placeholder_wheels import write_stand_in
 from envbuilder.lock.resolve.resolver import Resolution
-from envbuilder.lock.resolve.uv_resolver import UvResolver
+from envbuilder.lock.resolve.uv_resolver import UvResolver, write_stand_in
 from tests.fakes.uv import Call, fake_uv
 
 WANTED = Resolution(

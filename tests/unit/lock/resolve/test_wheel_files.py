@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.core.versions import Release
-from envbuilder.lock.resolve.wheel_files import IndexCandidate, best
+from envbuilder.lock.resolve.wheel_files import best
 
 FILES = (
     "x-1-cp38-cp38-manylinux1_x86_64.whl",
@@ -28,8 +28,7 @@ FILES = (
 
 
 def chosen(files: list[str], python: str = "3.8", glibc: str = "2.31") -> str | None:
-    found = best([IndexCandidate(file=file, sha256="0" * 64) for file in files], Release(python), Release(glibc))
-    return found.file if found else None
+    return best(files, Release(python), Release(glibc))
 
 
 @given(st.permutations(FILES), st.sampled_from(["3.6", "3.8", "3.9"]), st.sampled_from(["2.17", "2.31"]))

@@ -9,7 +9,7 @@ import pytest
 from envbuilder.core.errors import ToolFailed
 from envbuilder.oci.runtime.namespaces import described
 from envbuilder.oci.runtime.network_init import address
-from envbuilder.oci.runtime.networks import InNetwork, linked_networks
+from envbuilder.oci.runtime.networks import in_network, linked_networks
 from envbuilder.oci.runtime.root_mounts import make_skeleton
 from envbuilder.oci.runtime.sandbox import FOREIGN, JoinedNetwork, Task
 from tests.unit.image.running.test_runner import Telling
@@ -21,7 +21,7 @@ _OWNED = JoinedNetwork(network="/proc/1/ns/net", accounts="/proc/1/ns/user")
 
 def test_a_command_is_run_in_the_network_and_not_in_that_of_this_host(tmp_path: Path) -> None:
     telling = Telling()
-    inside = InNetwork(sandbox=telling, network=_NETWORK)
+    inside = in_network(telling, _NETWORK)
     inside.run(Task(tree=tmp_path, command=("x",), host_network=True))
     assert (inside.name, inside.version) == (telling.name, telling.version)
     assert [(task.host_network, task.joined) for task in telling.tasks] == [(False, _NETWORK)]

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import ToolFailed
-from envbuilder.oci.runtime.cancellation import CancellableSandbox, EventCancellation
-from envbuilder.oci.runtime.processes import KILLED, Ended, wait_for
+from envbuilder.oci.runtime.cancellation import EventCancellation, cancellable_sandbox
+from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.processes import KILLED, wait_for
 from envbuilder.oci.runtime.sandbox import Limits, Task
 from envbuilder.oci.runtime.task_processes import result_of
 from envbuilder.oci.runtime.unconfined import Unconfined
@@ -23,7 +24,7 @@ from envbuilder.oci.runtime.unconfined import Unconfined
 MIB = 1 << 20
 
 
-def shell(script: str, **more: object) -> Ended:
+def shell(script: str, **more: object) -> RunResult:
     fields: dict[str, object] = {"timeout": math.inf, "environ": {"PATH": "/usr/bin:/bin"}, **more}
     return wait_for(("/bin/sh", "-c", script), **fields)  # type: ignore[arg-type]
 
@@ -60,7 +61,7 @@ def test_files_are_standard_input_and_output() -> None:
 def test_the_error_names_command_and_limit(tmp_path: Path) -> None:
     task = Task(tree=tmp_path, command=("/bin/x",), limits=Limits(output=3 * MIB))
     with pytest.raises(ToolFailed, match="/bin/x wrote more than 3 MiB"):
-        result_of(Ended(status=KILLED, stdout=b"", stderr=b"", timed_out=False, flooded=True), task)
+        result_of(RunResult(status=KILLED, stdout=b"", stderr=b"", timed_out=False, flooded=True), task)
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ def _wait_for_end(pid: int) -> None:
 
 def test_what_begins_after_the_cancellation_ends_at_once(cancellation: EventCancellation, tmp_path: Path) -> None:
     cancellation.cancel()
-    sandbox = CancellableSandbox(sandbox=Unconfined(work=tmp_path / "work"), cancellation=cancellation)
+    sandbox = cancellable_sandbox(Unconfined(work=tmp_path / "work"), cancellation)
     task = Task(tree=Path("/"), command=("/bin/sleep", "1000"), env=(("PATH", os.defpath),))
     with pytest.raises(CancelledError):
         sandbox.run(task)
