@@ -224,7 +224,9 @@ def _names(hints: tuple[Any, ...]) -> str:
 
 def _name(hint: Any) -> str:  # noqa: ANN401
     if get_origin(hint) is Annotated:
-        return _name(get_args(hint)[0])
+        # A text, and an object with that text, are different kinds.
+        inside = rule_of(hint, Inside)
+        return f"{_name(get_args(hint)[0])} {inside.name if inside else ''}"
     inner = " ".join(_name(each) for each in get_args(hint) if each is not ...)
     return f"{getattr(hint, '__name__', '')} {inner}"
 
