@@ -177,6 +177,14 @@ def describe(requirements: NodeRequirements) -> str:
     return f"{requirements.environment} runs on {node}: " + "; ".join(map(_described, requirements.groups)) + "."
 
 
+def description_lines(requirements: NodeRequirements) -> tuple[str, ...]:
+    """Return the requirements as lines for a terminal: the nodes, and a line for each group of GPUs."""
+    if not requirements.groups:
+        return (describe(requirements),)
+    head, _, _ = describe(requirements).partition(": ")
+    return (f"{head} and", *(f"  {_described(group)}" for group in requirements.groups))
+
+
 def _described(group: GpuGroup) -> str:
     capabilities = ", ".join(map(str, group.capabilities))
     what = f"{group.product} ({capabilities})" if group.product else f"GPUs of compute capability {capabilities}"

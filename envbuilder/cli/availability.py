@@ -43,7 +43,8 @@ def command(pattern: str, sources: Sources, *, as_json: bool) -> None:
         print_json({"schema": 1, "environments": [_document(found) for found in seen]})
     else:
         gone = sum(len(found.vanished) for found in seen)
-        click.echo(f"{len(seen)} environments, {sum(found.files for found in seen)} files, {gone} missing")
+        environments = f"{len(seen)} environment{'' if len(seen) == 1 else 's'}"
+        click.echo(f"{environments}, {sum(found.files for found in seen)} files, {gone} missing")
     if not all(found.complete for found in seen):
         raise click.exceptions.Exit(1)
 

@@ -50,7 +50,8 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
         image = reference if loaded else None
         print_json(document_of(documents.BaseBootstrap, tree, image=image, pushed=pushed))
         return
-    click.echo(f"{tree.id}: {len(tree.packages)} packages, {size(tree.size)}, {tree.digest}")
+    click.echo(f"{tree.id}: {len(tree.packages)} packages, {size(tree.size)}")
+    click.echo(f"  {tree.digest}")
     click.echo(
         f"in the engine as {reference}" if loaded else "no container engine is available; kept in the cache directory"
     )
@@ -63,7 +64,8 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
 def listing(*, as_json: bool) -> None:
     """List the bases of the catalog.
 
-    HERE is the digest of a base of packages that is in the cache directory.
+    HERE is the digest of a base of packages that is in the cache directory. FROM, an image or the suite of a
+    distribution, is left out on a narrow terminal.
     """
     session = command_session()
     rows = []
@@ -75,7 +77,7 @@ def listing(*, as_json: bool) -> None:
         print_json({"schema": 1, "bases": bases})
         return
     header = ("BASE", "PYTHON", "GLIBC", "CUDA", "HERE", "FROM")
-    click.echo(table(header, [_line(system, digest) for system, digest in rows]))
+    click.echo(table(header, [_line(system, digest) for system, digest in rows], optional=len(header) - 1))
 
 
 def _line(system: BaseSystem, digest: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from envbuilder.catalog.node_requirements import describe, document
+from envbuilder.catalog.node_requirements import description_lines, document
 from envbuilder.cli.completion import environments
 from envbuilder.cli.groups import Group
 from envbuilder.cli.options import EnumChoice, F, grouped
@@ -236,6 +236,7 @@ def _write(  # noqa: PLR0913  what is written, and how it is told
         }
         print_json(shown)
         return
-    click.echo(f"wrote {folder}: {', '.join(path.name for path in paths)}")
-    click.echo(folded(describe(job.requirements)))
+    click.echo(folded(f"wrote {folder}: {', '.join(path.name for path in paths)}"))
+    for line in description_lines(job.requirements):
+        click.echo(folded(line))
     click.echo(f"next: `{next_step}`")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -23,8 +24,8 @@ container_options = grouped(
         "--mount",
         "mounts",
         multiple=True,
-        metavar="DIR[:PATH]",
-        help="Directory of this host to mount read-write; the command runs as you. Repeatable.",
+        metavar="DIR[:PATH[:ro]]",
+        help="Directory of this host to mount, read-only with `:ro`; the command runs as you. Repeatable.",
     ),
     click.option(
         "--keep",
@@ -42,6 +43,7 @@ container_options = grouped(
         help="Forward a TCP port of this host to the command. Default of IP: 127.0.0.1. Repeatable.",
     ),
     click.option(
+        "-e",
         "--env",
         "variables",
         multiple=True,
@@ -49,12 +51,22 @@ container_options = grouped(
         help="Set an environment variable; without VALUE, copy it from this host. Repeatable.",
     ),
     click.option(
+        "--env-file",
+        "variable_files",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="File with a line NAME[=VALUE] for each variable, and comments; --env replaces them. Repeatable.",
+    ),
+    click.option(
+        "-w",
         "--workdir",
         metavar="PATH",
         default="",
         help="Working directory. Default: the first --mount, else that of the image.",
     ),
     click.option(
+        "-u",
         "--user",
         metavar="NAME|UID[:GID]",
         default="",
@@ -97,7 +109,7 @@ def run_container(
     """
     console = _console(tty=options.tty, interactive=options.interactive)
     reference, runner = chosen
-    request = container_request(reference, command, options, session.settings.environ, has_terminal=console.terminal)
+    request = container_request(reference, command, options, session.settings.environ, terminal=console.terminal)
     prepared = prepare(runner, request, options.memory, gpus=options.gpus)
     with_gpus = "with the GPUs" if prepared.request.gpus else "without GPUs"
     policy = f"; GPU memory: {prepared.memory}" if prepared.memory else ""

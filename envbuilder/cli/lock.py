@@ -121,9 +121,14 @@ def _made(session: Session, spec: Spec, day: date | None, before: Lock | None, *
         return unpinned_lock(session, spec, upgrade=day)
 
 
+def _again(file: Path) -> str:
+    """Return the command that locks a spec."""
+    return "`envbuilder lock`" if file == SPEC else f"`envbuilder lock {file}`"
+
+
 def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: bool) -> None:
     if not target.is_file():
-        raise UsageError(f"lock not found: {target}", hint="`envbuilder lock`")
+        raise UsageError(f"lock not found: {target}", hint=_again(file))
     changes = staleness(catalog, spec, read_lock(target))
     if as_json:
         document = [change_document(change) for change in changes]
@@ -131,7 +136,7 @@ def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: b
     elif changes:
         click.echo(out_of_date(target))
         print_changes(changes)
-        click.echo(f"next: `envbuilder lock{'' if file == SPEC else f' {file}'}`")
+        click.echo(f"next: {_again(file)}")
     else:
         click.echo(f"{target} is up to date")
     if changes:

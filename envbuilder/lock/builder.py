@@ -15,7 +15,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.lock.base_choice import Located, Refused
 from envbuilder.lock.inputs import inputs
-from envbuilder.lock.lock import CatalogPin, CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
+from envbuilder.lock.lock import CatalogPin, CudaPin, Lock, OsPackagePin, PackageGroup, PackagePin, ToolPin
 from envbuilder.lock.profiles import ChosenProfile, profile_inputs
 from envbuilder.lock.spec import Spec
 
@@ -49,6 +49,11 @@ class LockIngredients:
     build_os_packages: tuple[OsPackagePin, ...] = ()
     tools: tuple[ToolPin, ...]
 
+    @property
+    def has_build_stage(self) -> bool:
+        """True if own packages are built in a stage of their own."""
+        return any(pin.group is PackageGroup.OWN_BUILD for pin in self.packages)
+
 
 def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: LockIngredients) -> Lock:
     """Return the lock of the ingredients."""
@@ -67,6 +72,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: LockIn
         profiles=spec.profiles,
         os_packages=ingredients.os_packages,
         build_os_packages=ingredients.build_os_packages,
+        build_env=spec.build_env if ingredients.has_build_stage else (),
         tools=ingredients.tools,
         env=spec.env,
         settings=spec.settings,

@@ -23,6 +23,22 @@ _DURATION = re.compile(r"([1-9][0-9]{0,5})([smh])")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 _LARGEST_PORT = 65535
 _LONGEST_WAIT = 86400
+STAGE_VARIABLES = frozenset(
+    {
+        "HOME",
+        "LC_ALL",
+        "PATH",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONHASHSEED",
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "SOURCE_DATE_EPOCH",
+        "VIRTUAL_ENV",
+    }
+)
+"""Variables that have to be the same for every build, so that it finds its tools and gives the same bytes."""
+
+_INSTALLER_PREFIX = "UV_"
 _OUR_LABELS = ("io.envbuilder.", "org.opencontainers.image.base.")
 
 
@@ -123,10 +139,28 @@ def _variable_name(text: str) -> str:
     return text
 
 
+def _build_variable_name(text: str) -> str:
+    """Return the name of an environment variable that builds of own packages may get, unchanged.
+
+    Raises:
+        ValueError: It is not a name, or the build stage sets it.
+    """
+    if text in STAGE_VARIABLES:
+        raise ValueError("is set by the stage that builds packages")
+    if text.startswith(_INSTALLER_PREFIX):
+        raise ValueError("is a setting of uv, which only one of the engines builds with")
+    if problem := variable_problem(text):
+        raise ValueError(problem)
+    return text
+
+
 Words: TypeAlias = Annotated[tuple[str, ...], Parsed(_words, of=object, write=list)]
 _Duration: TypeAlias = Annotated[int, Parsed(_duration, write=duration_text)]
 AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an ordinary user")]
 Variables: TypeAlias = Annotated[tuple[tuple[Annotated[str, Parsed(_variable_name)], str], ...], Entries(ordered=True)]
+BuildVariables: TypeAlias = Annotated[
+    tuple[tuple[Annotated[str, Parsed(_build_variable_name)], str], ...], Entries(ordered=True)
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

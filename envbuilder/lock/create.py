@@ -121,7 +121,9 @@ def lock(
     os_packages = _os_packages(spec, located, sources, progress)
     has_stage = any(pin.group is PackageGroup.OWN_BUILD for pin in packages)
     if spec.has_build_stage and not has_stage:
-        progress("every own package has a wheel: `build_tools` and `build_requires` are not used")
+        *others, last = (f"`{name}`" for name in spec.build_stage_fields)
+        unused = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+        progress(f"every own package has a wheel: {unused} not used")
     building = _build_os_packages(spec, located, os_packages, sources, progress) if has_stage else OsPackages(pins=())
     missing = tuple(sorted({*located.base.missing, *os_packages.missing, *building.missing}))
     return assemble(

@@ -76,6 +76,7 @@ def _flat(lock: Lock) -> dict[str, str]:
             for library in pin.libraries
         }
     flat |= {f"env.{name}": f'"{value}"' for name, value in lock.env}
+    flat |= {f"build_env.{name}": f'"{value}"' for name, value in lock.build_env}
     flat |= dict(lock.settings.described())
     flat |= {f"deviations.{deviation.partition(':')[0]}": "stated" for deviation in lock.deviations}
     flat |= {f"base.missing.{suite}": "missing" for suite in lock.base.missing}

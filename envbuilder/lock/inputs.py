@@ -57,6 +57,7 @@ def inputs(
         "spec.prioritized_files": _prioritized(spec.prioritized),
         **dict(profiles),
         **{f"spec.env.{name}": f'"{value}"' for name, value in spec.env},
+        **{f"spec.build_env.{name}": f'"{value}"' for name, value in spec.build_env},
         **{f"spec.{name}": value for name, value in spec.settings.described()},
     }
     return tuple(sorted((name, value) for name, value in fields.items() if value))

@@ -23,7 +23,7 @@ from envbuilder.lock.spec import Spec, decoded
 EXTENDS = "extends"
 _MOST_LAYERS = 8
 _MAPPINGS: frozenset[FieldPath] = frozenset(
-    {(), ("env",), ("files",), ("labels",), ("user",), ("sources",), ("sources", "publishers")}
+    {(), ("build_env",), ("env",), ("files",), ("labels",), ("user",), ("sources",), ("sources", "publishers")}
 )
 """Mappings whose entries are merged; any other mapping replaces that of the extended spec."""
 _LISTS: frozenset[FieldPath] = frozenset(

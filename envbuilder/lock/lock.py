@@ -38,7 +38,7 @@ from envbuilder.core.image_paths import AllowedPath, ImagePath, absolute_path, p
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
-from envbuilder.lock.container_settings import UNSET, ContainerSettings, User, Variables
+from envbuilder.lock.container_settings import UNSET, BuildVariables, ContainerSettings, User, Variables
 from envbuilder.oci.images import ImagePin
 
 LOCK_SCHEMA = 2
@@ -268,6 +268,7 @@ class Lock:
         os_packages: OS packages added to the base, sorted by name.
         build_os_packages: OS packages of the stage that builds own packages, on top of `os_packages`, sorted by name;
             in no layer.
+        build_env: Environment variables of the builds of that stage, sorted by name; not in the image.
         profiles: Ids of the profiles whose tools are in the image, sorted.
         packages: Sorted by group, then name; one file per distribution and group.
         files: Own files, sorted by path.
@@ -298,6 +299,7 @@ class Lock:
     settings: Annotated[ContainerSettings, At()] = UNSET
     os_packages: tuple[OsPackagePin, ...]
     build_os_packages: tuple[OsPackagePin, ...] = ()
+    build_env: BuildVariables = ()
     profiles: Annotated[tuple[RowId, ...], Sorted()] = ()
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
     files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()

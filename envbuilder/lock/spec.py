@@ -19,7 +19,15 @@ from envbuilder.core.names import account_name, os_package, pep440, requirement,
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.documents import ParsedDocument
 from envbuilder.core.yaml.structured import structured
-from envbuilder.lock.container_settings import DEFAULT_USER, UNSET, AccountId, ContainerSettings, User, Variables
+from envbuilder.lock.container_settings import (
+    DEFAULT_USER,
+    UNSET,
+    AccountId,
+    BuildVariables,
+    ContainerSettings,
+    User,
+    Variables,
+)
 from envbuilder.lock.ingredient_sources import NO_SOURCES, Sources
 from envbuilder.lock.lock import OwnFile, PrioritizedFiles
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
@@ -63,8 +71,8 @@ def decoded(document: ParsedDocument, file: str) -> Spec:
 def _contradictions(document: SpecDocument) -> Iterator[Mismatch]:
     """Yield contradictions between fields of a spec that are valid by themselves."""
     spec = document.spec
-    for name, given in (("build_tools", spec.build_tools), ("build_requires", spec.build_requires)):
-        if given and not spec.source_builds:
+    if not spec.source_builds:
+        for name in spec.build_stage_fields:
             problem = "is for packages under `source_builds:`, and there are none"
             yield Mismatch(path=(name,), problem=problem, hint="list the packages to build under `source_builds:`")
 
@@ -117,6 +125,7 @@ class Spec:
         build_tools: OS packages of the stage that builds them, such as compilers, sorted; not in the image.
         build_requires: Python packages of that stage, such as build backends, as PEP 508 requirements, sorted; not in
             the image.
+        build_env: Environment variables of the builds of that stage, sorted by name; not in the image.
         cutoff: Own packages uploaded after this day are ignored; None for the environment's day.
         tensorflow: Patch release; None for the environment's own.
         python: Interpreter version; None for that of the chosen base.
@@ -145,6 +154,7 @@ class Spec:
     source_builds: Annotated[tuple[DistributionName, ...], Sorted()] = ()
     build_tools: Annotated[tuple[Annotated[str, Parsed(os_package)], ...], Sorted()] = ()
     build_requires: Annotated[tuple[Annotated[str, Parsed(requirement)], ...], Sorted()] = ()
+    build_env: BuildVariables = ()
     cutoff: date | None = None
     tensorflow: Annotated[Version, Parsed(pep440)] | None = None
     python: Release | None = None
@@ -167,4 +177,14 @@ class Spec:
     @property
     def has_build_stage(self) -> bool:
         """True if own packages that have no wheel are built in a stage of their own."""
-        return bool(self.source_builds and (self.build_tools or self.build_requires))
+        return bool(self.source_builds and self.build_stage_fields)
+
+    @property
+    def build_stage_fields(self) -> tuple[str, ...]:
+        """Names of the fields that describe the stage that builds own packages, as far as they are set."""
+        given = {
+            "build_tools": self.build_tools,
+            "build_requires": self.build_requires,
+            "build_env": self.build_env,
+        }
+        return tuple(name for name, value in given.items() if value)

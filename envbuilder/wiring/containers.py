@@ -6,7 +6,7 @@ import ipaddress
 import os
 import posixpath
 import pwd
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +26,11 @@ class ContainerOptions:
     Attributes:
         memory: GPU memory policy; None for that of the image.
         gpus: Whether it gets the GPUs; None means if there are any.
-        mounts: `DIR[:PATH]` each.
+        mounts: `DIR[:PATH[:ro]]` each.
         keep: Where changes of the image are kept; empty to discard them.
         workdir: Working directory; empty for the first mount, or the image's.
         variables: `NAME[=VALUE]` each.
+        variable_files: Files with such lines, in order.
         user: User; empty for the caller if there are mounts, else for that of the image.
         ports: `[IP:]HOST:CONTAINER` each.
         tty: Whether it gets a terminal; None means if this process has one.
@@ -42,6 +43,7 @@ class ContainerOptions:
     keep: str
     workdir: str
     variables: tuple[str, ...]
+    variable_files: tuple[Path, ...]
     user: str
     ports: tuple[str, ...]
     no_network: bool
@@ -50,16 +52,22 @@ class ContainerOptions:
 
 
 def container_request(
-    image: str, command: tuple[str, ...], options: ContainerOptions, environ: Mapping[str, str], *, has_terminal: bool
+    image: str, command: tuple[str, ...], options: ContainerOptions, environ: Mapping[str, str], *, terminal: bool
 ) -> RunRequest:
-    """Return the request to run a command in a new container, without GPUs and memory policy.
+    """Return the container that some options describe.
 
     Raises:
         UsageError: An option has a wrong value.
     """
-    shared = tuple(_mount(text) for text in options.mounts)
-    variables = dict(_variable(text, environ) for text in options.variables)
-    if has_terminal and "TERM" in environ:
+    mounts = tuple(_mount(text) for text in options.mounts)
+    lines = (line for file in options.variable_files for line in _lines(file))
+    variables = dict(
+        (
+            *(_variable(text, environ, f"{where}: ", "") for where, text in lines),
+            *(_variable(text, environ, "--env ", "--env ") for text in options.variables),
+        )
+    )
+    if terminal and "TERM" in environ:
         variables.setdefault("TERM", environ["TERM"])
     return RunRequest(
         image=image,
@@ -68,9 +76,10 @@ def container_request(
         devices=options.devices,
         network="none" if options.no_network else "default",
         user=options.user,
-        caller=_caller() if shared and not options.user else None,
-        shared=shared,
-        folder=_workdir(options.workdir) or (shared[0][1] if shared else ""),
+        caller=_caller() if mounts and not options.user else None,
+        mounts=tuple((mount.folder, mount.path) for mount in mounts if mount.is_read_only),
+        shared=tuple((mount.folder, mount.path) for mount in mounts if not mount.is_read_only),
+        folder=_workdir(options.workdir) or (mounts[0].path if mounts else ""),
         ports=tuple(_port(text) for text in options.ports),
         writable=True,
         keep=_keep(options.keep),
@@ -86,9 +95,23 @@ def _caller() -> Caller:
     return Caller(uid=uid, gid=os.getegid(), name=name)
 
 
-def _mount(text: str) -> tuple[str, str]:
-    """Return the directory of this host and its path in the container, `/work/NAME` by default."""
-    source, colon, target = text.partition(":")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mount:
+    """A directory of this host in a container."""
+
+    folder: str
+    path: str
+    is_read_only: bool
+
+
+def _mount(text: str) -> _Mount:
+    """Return `DIR[:PATH[:ro]]`; the path in the container is `/work/NAME` by default."""
+    source, colon, rest = text.partition(":")
+    target, has_mode, mode = rest.partition(":")
+    if has_mode and mode not in {"ro", "rw"}:
+        raise UsageError(
+            f"--mount {text}: {mode!r} is not a mode of a mount", hint="read-only: --mount .:/work:ro; default: rw"
+        )
     folder = Path(source).resolve()
     if not folder.is_dir():
         raise UsageError(f"--mount {source}: no such directory", hint="specify an existing directory")
@@ -101,7 +124,7 @@ def _mount(text: str) -> tuple[str, str]:
         raise UsageError(
             f"--mount {text}: {target!r} is reserved for the container", hint="use another path: --mount .:/work"
         )
-    return str(folder), path
+    return _Mount(folder=str(folder), path=path, is_read_only=mode == "ro")
 
 
 def _workdir(text: str) -> str:
@@ -122,12 +145,31 @@ def _keep(text: str) -> str:
     return text
 
 
-def _variable(text: str, environ: Mapping[str, str]) -> tuple[str, str]:
+def _lines(file: Path) -> Iterator[tuple[str, str]]:
+    """Yield each variable of a file with its position, by the rules of Docker: no quotes, nothing is expanded."""
+    try:
+        lines = file.read_text("utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise UsageError(
+            f"--env-file {file} cannot be read: {reason}", hint="specify a file of NAME=VALUE lines"
+        ) from error
+    for number, line in enumerate(lines, 1):
+        text = line.lstrip().rstrip("\r")
+        if text and not text.startswith("#"):
+            yield f"{file}:{number}", text
+
+
+def _variable(text: str, environ: Mapping[str, str], where: str, option: str) -> tuple[str, str]:
+    """Return name and value of `NAME[=VALUE]`; errors have no value of a file, which may be secret."""
     name, equals, value = text.partition("=")
     if not name:
-        raise UsageError(f"--env {text}: the name of the variable is missing", hint="use --env NAME=VALUE")
+        shown = text if option else "=…"
+        raise UsageError(f"{where}{shown}: the name of the variable is missing", hint=f"use {option}NAME=VALUE")
+    if any(each.isspace() for each in name):
+        raise UsageError(f"{where}{name}: a name of a variable has no spaces", hint=f"use {option}NAME=VALUE")
     if not equals and name not in environ:
-        raise UsageError(f"--env {name}: the variable is not set on this host", hint=f"set a value: --env {name}=…")
+        raise UsageError(f"{where}{name}: the variable is not set on this host", hint=f"set a value: {option}{name}=…")
     return name, value if equals else environ[name]
 
 

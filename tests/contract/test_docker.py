@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 from dataclasses import replace
@@ -148,6 +149,33 @@ def test_an_interrupted_followed_run_leaves_nothing_running(world: World) -> Non
     command = ("/bin/sh", "-c", f"echo begun; sleep 60; echo after-{word}")
     with pytest.raises(KeyboardInterrupt):
         world.engine.follow(RunRequest(image=world.base, command=command), Console(output=interrupt))
+    assert gone(word)
+
+
+@on_docker
+def test_a_signal_ends_a_followed_command_that_does_not_handle_it(world: World) -> None:
+    if not shutil.which("docker-init"):
+        pytest.skip("the engine has no init")
+
+    def stop(_: int, piece: bytes) -> None:
+        assert piece == b"begun\n"
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    command = ("/bin/sh", "-c", "echo begun; exec sleep 60")
+    status = world.engine.follow(RunRequest(image=world.base, command=command), Console(output=stop))
+    assert status == 128 + signal.SIGTERM
+
+
+@on_docker
+def test_a_reader_that_goes_away_is_no_failure_of_the_engine(world: World) -> None:
+    word = world.unique()
+
+    def closed(_: int, piece: bytes) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    command = ("/bin/sh", "-c", f"echo begun; sleep 60; echo after-{word}")
+    with pytest.raises(BrokenPipeError):
+        world.engine.follow(RunRequest(image=world.base, command=command), Console(output=closed))
     assert gone(word)
 
 

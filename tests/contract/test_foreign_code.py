@@ -294,6 +294,7 @@ def test_a_build_backend_in_the_stage_sees_nothing_of_this_machine_and_gives_the
         prefix=Prefix(venv="opt/venv", series=SERIES),
         root=tmp_path / "stage",
         sandbox=python.sandbox,
+        variables=(),
     )
     path = tmp_path / "toy-1.0.tar.gz"
     files = {

@@ -23,6 +23,8 @@ _TITLES = {
     ClueKind.CUDNN: "cuDNN",
 }
 _MOST_NAMES = 5
+_WIDEST = 36
+"""Columns of a conclusion; behind a longer one, its line is not aligned."""
 _LONGEST_NOTE = 200
 
 
@@ -33,7 +35,8 @@ def adoption_text(adoption: Adoption, columns: int) -> str:
 
 def _lines(adoption: Adoption) -> Iterator[str]:
     day = f"; last change {adoption.last_change}" if adoption.last_change else ""
-    yield f"read {len(adoption.files)} files{day}"
+    count = len(adoption.files)
+    yield f"read {count} file{'' if count == 1 else 's'}{day}"
     yield from _section("What the project says", _found_lines(adoption))
     yield ""
     yield heading(_headline(adoption))
@@ -51,16 +54,24 @@ def _section(title: str, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _found_lines(adoption: Adoption) -> Iterator[str]:
+    rows = list(_found(adoption))
+    width = max((len(what) for what, _ in rows if len(what) <= _WIDEST), default=0)
+    for what, where in rows:
+        yield f"  {what:<{width}}  {where}".rstrip()
+
+
+def _found(adoption: Adoption) -> Iterator[tuple[str, str]]:
+    """Yield each conclusion, and the line that it comes from."""
     found = adoption.found
     for kind, clue in found.versions.items():
-        yield f"  {_TITLES[kind]} {clue.value or '(any version)'}   {_origin(clue)}"
+        yield f"{_TITLES[kind]} {clue.value or '(any version)'}", _origin(clue)
     if found.releases and not found.range_of(ClueKind.TENSORFLOW):
-        yield f"  TensorFlow {found.releases[0]} to {found.releases[-1]}   have all names that the code uses"
-    yield f"  device: {found.device.value}"
+        yield f"TensorFlow {found.releases[0]} to {found.releases[-1]}", "have all names that the code uses"
+    yield f"device: {found.device.value}", ""
     for clue in (*found.packages, *found.os_packages, *found.variables):
-        yield f"  {clue.value}   {_origin(clue)}"
+        yield clue.value, _origin(clue)
     for clue in (*found.container.values(), *found.copies):
-        yield f"  {clue.kind.value}: {clue.value}   {_origin(clue)}"
+        yield f"{clue.kind.value}: {clue.value}", _origin(clue)
 
 
 def _origin(clue: Clue) -> str:

@@ -12,11 +12,12 @@ from envbuilder.catalog.advise.advice import Advice, Query, Recommendation, Verd
 from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.cli.documents import advice as documents
 from envbuilder.cli.output.compatibility import host_text
-from envbuilder.cli.output.printing import folded, heading, printed
+from envbuilder.cli.output.printing import folded, heading, printed, shell_lines
+from envbuilder.core.palette import Meaning
 from envbuilder.core.structure import document_of
 
 _MARKS = {Weight.FOR: "+", Weight.COST: "~", Weight.AGAINST: "-"}
-_COLOURS = {Weight.FOR: "green", Weight.COST: "yellow", Weight.AGAINST: "red"}
+_COLOURS = {Weight.FOR: Meaning.GOOD, Weight.COST: Meaning.DOUBTFUL, Weight.AGAINST: Meaning.BAD}
 _VERDICTS = {Verdict.FITS: "fits", Verdict.COST: "fits, at a cost", Verdict.NOT: "does not fit"}
 _LEGEND = "+ in favour   ~ at a cost   - rules it out"
 
@@ -26,15 +27,15 @@ def recommendation_text(found: Recommendation, asked: str, limit: int, columns: 
 
     `asked` is empty if there were no conditions.
     """
-    return "\n".join(
-        line if _is_command(line) or printed(line) <= columns else folded(line, columns)
-        for line in _lines(found, asked, limit)
-    )
+    return "\n".join(text for line in _lines(found, asked, limit) for text in _fitting(line, columns))
 
 
-def _is_command(line: str) -> bool:
-    """Return True for a line that is to be copied: broken into two, it would be two commands."""
-    return click.unstyle(line).lstrip().startswith("$ ")
+def _fitting(line: str, columns: int) -> Iterator[str]:
+    prompt, is_command, command = line.partition("$ ")
+    if is_command and not prompt.strip():
+        yield from shell_lines(command, columns, first=prompt + is_command)
+    else:
+        yield line if printed(line) <= columns else folded(line, columns)
 
 
 def _lines(found: Recommendation, asked: str, limit: int) -> Iterator[str]:
@@ -48,8 +49,11 @@ def _lines(found: Recommendation, asked: str, limit: int) -> Iterator[str]:
         yield from _advice_lines(number, advice)
     yield from _elsewhere_lines(found.elsewhere)
     left = len(found.fitting or found.nearest) - len(shown)
-    yield ""
-    yield _LEGEND + (f"   ({left} more: --limit N)" if left > 0 else "")
+    legend = _LEGEND if any(advice.reasons for advice in shown) else ""
+    more = f"({left} more: --limit N)" if left > 0 else ""
+    if legend or more:
+        yield ""
+        yield "   ".join(filter(None, (legend, more)))
 
 
 def _headline(found: Recommendation, asked: str) -> str:
@@ -68,7 +72,7 @@ def _advice_lines(number: int, advice: Advice) -> Iterator[str]:
     yield f"   {contents(advice)}"
     yield f"   {_standing(advice)}"
     for change in advice.changes:
-        yield f"   {click.style('change:', fg='yellow')} {change.text}"
+        yield f"   {click.style('change:', fg=Meaning.DOUBTFUL)} {change.text}"
     order = (Weight.AGAINST, Weight.COST, Weight.FOR)
     for reason in sorted(advice.reasons, key=lambda reason: order.index(reason.weight)):
         yield f"     {click.style(_MARKS[reason.weight], fg=_COLOURS[reason.weight])} {reason.text}"

@@ -12,6 +12,7 @@ from envbuilder.cli.output.printing import heading
 from envbuilder.core.structure import document_of
 
 _MOST_NAMES = 8
+_MOST_REASONS = 3
 _TITLES = {
     Buildability.UNKNOWN: "May not be buildable from here",
     Buildability.NO: "Cannot be built from here",
@@ -24,7 +25,10 @@ def buildable_document(answer: Buildable) -> dict[str, Any]:
 
 
 def buildable_notes(answers: Sequence[Buildable]) -> Iterator[str]:
-    """Yield why environments are not, or perhaps not, buildable: each reason once, with all that it is true of."""
+    """Yield why environments are not, or perhaps not, buildable: each reason once, with all that it is true of.
+
+    If there are more than a few reasons, `show` has them.
+    """
     for verdict, title in _TITLES.items():
         names: dict[str, list[str]] = {}
         hints: dict[str, None] = {}
@@ -36,6 +40,10 @@ def buildable_notes(answers: Sequence[Buildable]) -> Iterator[str]:
         if names:
             yield ""
             yield heading(title)
+        if len(names) > _MOST_REASONS:
+            every = [answer.environment for answer in answers if answer.verdict is verdict]
+            yield f"  {_listed(every)}; `envbuilder show ENV` has the reasons"
+            names = {}
         for reason, environments in names.items():
             yield f"  {reason}"
             yield f"      {_listed(environments)}"

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from envbuilder.cli.documents import images as documents
-from envbuilder.cli.output.printing import Meaning, folded, meaning, table
+from envbuilder.cli.output.printing import folded, meaning, table
 from envbuilder.cli.output.signatures import signed_documents
+from envbuilder.core.palette import Meaning
 from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.image.builder import BuiltImage, BuiltLayer, Engine

@@ -9,10 +9,17 @@ from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Fit, GpuCompatibility, Reason
 from envbuilder.cli.documents import gpus
+from envbuilder.core.palette import Meaning
 from envbuilder.core.structure import document_of
 from envbuilder.core.versions import Release
 
-COLOURS = {Fit.FITS: "green", Fit.JIT: "green", Fit.UNKNOWN: "yellow", Fit.CPU_ONLY: "cyan", Fit.NO: "red"}
+COLOURS = {
+    Fit.FITS: Meaning.GOOD,
+    Fit.JIT: Meaning.GOOD,
+    Fit.UNKNOWN: Meaning.DOUBTFUL,
+    Fit.CPU_ONLY: Meaning.NEUTRAL,
+    Fit.NO: Meaning.BAD,
+}
 
 
 def host_text(host: Host) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import click
 
-from envbuilder.cli.output.printing import heading, paragraph, width
+from envbuilder.cli.output.printing import heading, paragraph, shell_lines, width
+from envbuilder.core.palette import Meaning
 from envbuilder.diagnostics.logs.diagnosis import Cause, Diagnosis
 from envbuilder.diagnostics.logs.evidence import ExtractedFacts
 
@@ -80,7 +81,7 @@ def _lines(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
     if not found.causes:
         yield heading("Nothing found.")
         yield paragraph(f"  None of the known failures shows in the {_count(found.lines, 'line')} of this log.", width)
-        yield paragraph("  Look at the machine itself: envbuilder doctor", width)
+        yield paragraph("  To examine the machine: `envbuilder doctor`", width)
     shown = found.causes if show_all else found.causes[: 1 + _CANDIDATES]
     for place, cause in enumerate(shown):
         yield from _first(cause, width) if place == 0 else _candidate(cause, width, first=place == 1)
@@ -92,7 +93,7 @@ def _lines(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
 
 
 def _first(cause: Cause, width: int) -> Iterator[str]:
-    colour = "green" if cause.is_harmless else "red"
+    colour = Meaning.GOOD if cause.is_harmless else Meaning.BAD
     sure = next(words for least, words in _SURE if cause.confidence >= least)
     title = cause.title if cause.title.startswith("cuDNN") else cause.title[0].upper() + cause.title[1:]
     yield click.style(title, fg=colour, bold=True)
@@ -108,11 +109,11 @@ def _first(cause: Cause, width: int) -> Iterator[str]:
     yield heading("Fix")
     yield paragraph(f"  {cause.finding.remedy}", width)
     for command in cause.commands:
-        yield f"    {command}"
-    if cause.tell:
+        yield from shell_lines(command, width, first="    ")
+    if cause.tell and cause.tell not in cause.commands:
         yield ""
         yield paragraph("To distinguish it from the candidates below:", width)
-        yield f"    {cause.tell}"
+        yield from shell_lines(cause.tell, width, first="    ")
 
 
 def _quotes(cause: Cause, width: int) -> Iterator[str]:

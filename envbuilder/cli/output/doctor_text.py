@@ -13,7 +13,8 @@ from envbuilder.catalog.verdicts import Compatibility, Fit, why
 from envbuilder.cli.output.buildable import buildable_notes
 from envbuilder.cli.output.doctor_facts import gpu_lines, seen_lines
 from envbuilder.cli.output.doctor_versions import installed_lines, python_line
-from envbuilder.cli.output.printing import folded, heading
+from envbuilder.cli.output.printing import folded, heading, shell_lines
+from envbuilder.core.palette import Meaning
 from envbuilder.diagnostics.doctor import HostProbe
 from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.examination import Examination
@@ -21,7 +22,8 @@ from envbuilder.diagnostics.host.machine_view import MachineView
 from envbuilder.diagnostics.host.missing_facts import MissingFact
 
 _PTX_VERSION = re.compile(r" \(version [^)]*\)")
-_COLOURS = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_COLOURS = {Severity.PROBLEM: Meaning.BAD, Severity.WARNING: Meaning.DOUBTFUL, Severity.NOTE: Meaning.NEUTRAL}
+_FEW, _MOST_NAMES = 2, 4
 _FITS = {
     Fit.FITS: "run on the GPU",
     Fit.JIT: "run on the GPU with JIT: the first start takes minutes",
@@ -77,18 +79,25 @@ def _finding(finding: Finding, width: int) -> Iterator[str]:
     for remedy in finding.remedies:
         yield folded(f"  → {remedy.text}", width)
         if remedy.command:
-            yield from (f"      {line}" for line in remedy.command.splitlines())
+            for line in remedy.command.splitlines():
+                yield from shell_lines(line, width, first="      ")
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
     before = ""
     for label, text in pairs:
         head = "" if label == before else label
-        lines = folded(text, max(width - 16, 30)).splitlines() or ["not known"]
+        lines = _value(text, max(width - 16, 30)) or ["not known"]
         indent = " " * (16 + len(text) - len(text.lstrip()))
         yield f"  {head:<13} {lines[0]}".rstrip()
         yield from (f"{indent}{line.strip()}" for line in lines[1:])
         before = label
+
+
+def _value(text: str, columns: int) -> list[str]:
+    """Return the lines of a value; a command can be copied from them."""
+    is_command = text.lstrip().startswith("envbuilder ") and ", " not in text
+    return list(shell_lines(text.lstrip(), columns)) if is_command else folded(text, columns).splitlines()
 
 
 def _unseen(each: MissingFact, width: int) -> Iterator[str]:
@@ -140,8 +149,12 @@ def _short(reasons: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _named(names: list[str], rows: tuple[Compatibility, ...]) -> str:
-    """Return the names; all CPU rows abbreviated."""
-    every = [row.environment for row in rows if row.environment.endswith("-cpu")]
-    if names == every and len(names) > 2:
-        return f"all {len(names)} CPU environments, {names[0]} to {names[-1]}"
+    """Return the names; many consecutive ones of CPU or GPU environments are abbreviated."""
+    for suffix, kind in (("-cpu", "CPU"), ("", "GPU")):
+        every = [each.environment for each in rows if each.environment.endswith("-cpu") == bool(suffix)]
+        if names == every and len(names) > _FEW:
+            return f"all {len(names)} {kind} environments, {names[0]} to {names[-1]}"
+        start = every.index(names[0]) if names[0] in every else 0
+        if len(names) > _MOST_NAMES and names == every[start : start + len(names)]:
+            return f"{len(names)} {kind} environments, {names[0]} to {names[-1]}"
     return ", ".join(names)

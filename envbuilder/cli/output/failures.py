@@ -11,6 +11,7 @@ import click
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, say, say_event, wrapped
 from envbuilder.core.errors import EnvbuilderError, InvalidInput
+from envbuilder.core.palette import Meaning
 
 
 def report(error: EnvbuilderError) -> int:
@@ -79,6 +80,6 @@ def report_failure(failure: dict[str, object], status: int) -> None:
         if TERMINAL.form is ProgressForm.JSON:
             say_event("error", **document)
             return
-        say(f"{click.style('error:', fg='red', bold=True)} {wrapped(foreign(str(failure['message'])), 7)}")
+        say(f"{click.style('error:', fg=Meaning.BAD, bold=True)} {wrapped(foreign(str(failure['message'])), 7)}")
         if failure["hint"]:
-            say(f"{click.style('next:', fg='cyan', bold=True)} {wrapped(foreign(str(failure['hint'])), 6)}")
+            say(f"{click.style('next:', fg=Meaning.NEUTRAL, bold=True)} {wrapped(foreign(str(failure['hint'])), 6)}")

@@ -8,7 +8,7 @@ import click
 
 from envbuilder.catalog.verdicts import WORDS
 from envbuilder.cli.output.compatibility import COLOURS
-from envbuilder.cli.output.printing import aligned, folded, heading
+from envbuilder.cli.output.printing import aligned, folded, heading, shell_lines
 from envbuilder.cluster.fleet.fleet_report import Drift, FleetReport, ImageVerdicts
 from envbuilder.cluster.fleet.report.wording import (
     NO_LIST,
@@ -23,9 +23,10 @@ from envbuilder.cluster.fleet.report.wording import (
     update_title,
     verdict_words,
 )
+from envbuilder.core.palette import Meaning
 from envbuilder.diagnostics.findings import Severity
 
-_SEVERITIES = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_SEVERITIES = {Severity.PROBLEM: Meaning.BAD, Severity.WARNING: Meaning.DOUBTFUL, Severity.NOTE: Meaning.NEUTRAL}
 
 
 def fleet_lines(report: FleetReport, columns: int) -> Iterator[str]:
@@ -34,7 +35,7 @@ def fleet_lines(report: FleetReport, columns: int) -> Iterator[str]:
     yield folded(f"{report.name}: {tally(report)}, {groups}", columns)
     if not report.has_list:
         yield folded(f"  {NO_LIST}", columns)
-    yield click.style(folded(report.headline, columns), fg="green" if report.passed else "red", bold=True)
+    yield click.style(folded(report.headline, columns), fg=Meaning.GOOD if report.passed else Meaning.BAD, bold=True)
     for title, lines in (
         ("Where each image runs", _matrix(report, columns)),
         ("Where it does not run", _misfits(report, columns)),
@@ -69,7 +70,7 @@ def _matrix(report: FleetReport, columns: int) -> Iterator[str]:
 
 def _counts(image: ImageVerdicts) -> str:
     """Return the numbers of nodes by verdict."""
-    return "; ".join(f"{WORDS[fit]} {count}" for fit in WORDS if (count := image.count(fit))) or "no node"
+    return "; ".join(f"{count} {WORDS[fit]}" for fit in WORDS if (count := image.count(fit))) or "no node"
 
 
 def _misfits(report: FleetReport, columns: int) -> Iterator[str]:
@@ -109,7 +110,8 @@ def _findings(report: FleetReport, columns: int) -> Iterator[str]:
         yield folded(f"    {finding.message}", columns)
         if finding.remedies:
             yield folded(f"    → {finding.remedy}", columns)
-            yield from (f"        {line}" for line in finding.remedies[0].command.splitlines())
+            for line in finding.remedies[0].command.splitlines():
+                yield from shell_lines(line, columns, first="        ")
         yield from _names("    ", each.nodes, columns)
 
 

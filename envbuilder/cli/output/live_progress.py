@@ -16,6 +16,7 @@ from rich.text import Text
 from envbuilder.cli.output.step_lines import finished_line, log_line
 from envbuilder.cli.output.streams import foreign, unescaped, visible
 from envbuilder.cli.output.terminal import TERMINAL
+from envbuilder.core.palette import UNFILLED, Meaning
 from envbuilder.core.units import size
 from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.dockerfile.step_names import step_title
@@ -44,7 +45,8 @@ class LiveProgress:
         )
         self._verbose = verbose
         title = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1))
-        bar = BarColumn(_BAR, style="bright_black", complete_style="green", finished_style="green")
+        done = f"color({Meaning.GOOD})"
+        bar = BarColumn(_BAR, style=f"color({UNFILLED})", complete_style=done, finished_style=done)
         self._steps = Progress(title, _Elapsed(), expand=True)
         self._transfers = Progress(title, bar, _Amount(), expand=True)
         self._tasks: dict[str, TaskID] = {}

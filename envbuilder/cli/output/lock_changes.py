@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from envbuilder.cli.documents import projects as documents
+from envbuilder.core.palette import Meaning
 from envbuilder.core.structure import document_of
 from envbuilder.lock.diff import LockChange
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 
-_COLOURS = {"+": "green", "-": "red", "~": "yellow"}
+_COLOURS = {"+": Meaning.GOOD, "-": Meaning.BAD, "~": Meaning.DOUBTFUL}
 
 
 def print_changes(changes: Iterable[LockChange]) -> None:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
 
 import click
 
 from envbuilder.cli.output.folding import filled
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, Verbosity, say, say_event, wrapped
+from envbuilder.core.palette import Meaning
 
 NARROWEST, WIDEST = 60, 120
 UNLIMITED = sys.maxsize
 _INDENT = 4
+_WORD = re.compile(r"""(?:[^\s'"\\]|'[^']*'|"(?:[^"\\]|\\.)*"|\\.)+""")
+"""A word of a shell, with its quotes."""
+_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+"""Between two columns."""
+_MOST_BEFORE_LAST_COLUMN = 0.4
+"""Part of a line: text in what is left for the last column would be hard to read."""
 
 
 def _asked(_context: click.Context, _option: click.Parameter, value: bool) -> bool:  # noqa: FBT001  click's signature
@@ -51,21 +58,12 @@ def warning(text: str) -> None:
     if TERMINAL.form is ProgressForm.JSON:
         say_event("warning", message=text)
     else:
-        say(f"{click.style('warning:', fg='yellow', bold=True)} {wrapped(foreign(text), 9)}")
-
-
-class Meaning(StrEnum):
-    """The meaning of a word in a table, shown by its colour."""
-
-    GOOD = "green"
-    DOUBTFUL = "yellow"
-    BAD = "red"
-    NEUTRAL = "cyan"
+        say(f"{click.style('warning:', fg=Meaning.DOUBTFUL, bold=True)} {wrapped(foreign(text), 9)}")
 
 
 def meaning(text: str, kind: Meaning | None) -> str:
     """Return a text in the colour of its meaning; without one, as it is."""
-    return click.style(text, fg=kind.value) if kind else text
+    return click.style(text, fg=kind) if kind else text
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, optional: int | None = None) -> str:
@@ -120,6 +118,7 @@ def width() -> int:
 def folded(line: str, columns: int | None = None) -> str:
     """Return a line of at most `columns` columns; the rest continues below, indented by two more.
 
+    The rest of a line with columns, which are two blanks or more apart, continues below the last one if there is room.
     Ids, paths and commands in backticks are not split unless they are longer than a line.
 
     Args:
@@ -130,8 +129,53 @@ def folded(line: str, columns: int | None = None) -> str:
         >>> print(folded("  one two three", columns=9))
           one two
             three
+        >>> print(folded("  a  one two", columns=10))
+          a  one
+             two
     """
-    return _filled(line, columns or width(), hang="  ")
+    most = columns or width()
+    gaps = list(_GAP.finditer(click.unstyle(line).strip()))
+    if gaps and gaps[-1].end() <= _MOST_BEFORE_LAST_COLUMN * most:
+        indent = " " * (len(line) - len(line.lstrip()))
+        below = filled(line.strip(), most, first=indent, rest=indent + " " * gaps[-1].end())
+        if max(map(printed, below.split("\n"))) <= most:
+            return below
+    return _filled(line, most, hang="  ")
+
+
+def shell_lines(command: str, columns: int, *, first: str = "") -> Iterator[str]:
+    r"""Yield a line of shell as lines of at most `columns` columns, which can be copied together.
+
+    A line that cannot be broken between words, such as one with a word that is longer, stays whole.
+
+    Args:
+        command: The line of shell.
+        columns: Maximum.
+        first: What stands before the first line; the others are indented by four more.
+
+    Example:
+        >>> print(*shell_lines("run --name 'a b' --now", 14, first="  "), sep="\n")
+          run --name \
+              'a b' \
+              --now
+    """
+    rest = " " * (printed(first) + 4)
+    words = _WORD.findall(command)
+    is_short = printed(first) + printed(command) <= columns
+    has_room = all(printed(rest) + printed(word) + 2 <= columns for word in words)
+    if is_short or not has_room or " ".join(words) != command:
+        yield first + command
+        return
+    line = first + words[0]
+    for number, word in enumerate(words[1:], 2):
+        # All lines but the last end with a blank and a backslash.
+        room = columns - (0 if number == len(words) else 2)
+        if printed(line) + 1 + printed(word) > room:
+            yield f"{line} \\"
+            line = rest + word
+        else:
+            line = f"{line} {word}"
+    yield line
 
 
 def paragraph(line: str, columns: int) -> str:

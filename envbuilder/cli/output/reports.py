@@ -11,10 +11,11 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.options import grouped
-from envbuilder.cli.output.printing import WIDEST, Meaning, columns_or, json_option, meaning, print_json, table
+from envbuilder.cli.output.printing import WIDEST, columns_or, json_option, meaning, print_json, table
 from envbuilder.cli.output.terminal import TERMINAL
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
+from envbuilder.core.palette import Meaning
 from envbuilder.diagnostics.checks.results import NotProven, Report
 from envbuilder.diagnostics.report.registry import FORMATS, Format, format_named, format_of
 from envbuilder.diagnostics.report.text_format import WIDTH, text_report

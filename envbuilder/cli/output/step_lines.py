@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from envbuilder.cli.output.streams import foreign
+from envbuilder.core.palette import Meaning
 from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.oci.transfers import Transfer
@@ -12,7 +13,7 @@ from envbuilder.oci.transfers import Transfer
 
 def finished_line(event: StepFinished) -> str:
     """Return a finished step as one line: green if it was done, cyan if it was cached, red if it failed."""
-    colour = "red" if event.error else "cyan" if event.cached else "green"
+    colour = Meaning.BAD if event.error else Meaning.NEUTRAL if event.cached else Meaning.GOOD
     title, taken = foreign(step_title(event.step)), click.style(_duration(event), dim=True)
     return f"{click.style(_mark(event), fg=colour)} {title} {taken}"
 

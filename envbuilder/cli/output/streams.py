@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-_OWN = r"\x1b\[(?:0|1|2|3[0-7]|9[0-7])(?:;(?:0|1|2|3[0-7]|9[0-7])){0,2}m"
+_OWN = r"\x1b\[(?:0|1|2|3[0-7]|9[0-7]|38;5;\d{1,3})(?:;(?:0|1|2|3[0-7]|9[0-7]|38;5;\d{1,3})){0,2}m"
 """Our own control sequences: colours."""
 
 _CONTROL = re.compile(

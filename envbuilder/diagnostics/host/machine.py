@@ -37,7 +37,9 @@ def no_avx(view: MachineView) -> Iterator[Finding]:
             f"the processor{' ' + view.machine.cpu if view.machine.cpu else ''} does not report AVX",
             "the wheels of TensorFlow use it from 1.5.1 on (documented: 1.6) and fail with SIGILL at import",
             *((hidden,) if virtual else ()),
-            Remedy(text="or choose an environment that does not need it: `envbuilder list --fits`"),
+            Remedy(
+                text=f"{'or ' if virtual else ''}choose an environment that does not need it: `envbuilder list --fits`"
+            ),
         )
 
 

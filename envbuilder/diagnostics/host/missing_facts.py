@@ -9,7 +9,7 @@ from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.diagnostics.host.environment import EngineAnswers, SourceKind
 from envbuilder.diagnostics.host.machine_view import MachineView
 
-_AGAIN = "python probe.py --hardware > facts.json  # there, as `envbuilder probe` says"
+_AGAIN = "python probe.py --hardware > facts.json  # on that machine"
 _NAMING = {
     SourceKind.REGISTRY: "envbuilder build ENV --registry-mirror HOST",
     SourceKind.INDEX: "envbuilder build ENV --index URL",
@@ -44,7 +44,7 @@ def missing_facts(view: MachineView) -> tuple[MissingFact, ...]:
 
 def _facts(facts: Facts) -> Iterator[MissingFact]:
     asked = {
-        "the host environment the driver (disk, device nodes, kernel modules, settings)": facts.host,
+        "the environment of the driver (disk, device nodes, kernel modules, settings)": facts.host,
         "NVIDIA's management library": facts.nvml,
         "the driver": facts.driver,
         "processor and memory": facts.machine,
@@ -90,7 +90,7 @@ def _gpus(view: MachineView) -> Iterator[MissingFact]:
                 yield MissingFact(what=f"{name} of GPU {gpu.index}", why=reasons[name], how="nvidia-smi -q")
     if view.gpus and view.host and view.host.all_processes is False:
         why = "this container has processes of its own; those of the host have no names here"
-        yield MissingFact(what="all processes on the GPUs", why=why, how="nvidia-smi on the host")
+        yield MissingFact(what="all processes on the GPUs", why=why, how="nvidia-smi  # on the host")
     yield MissingFact(
         what="errors of the driver in the kernel log (Xid)",
         why="reading it requires root privileges",
@@ -108,7 +108,7 @@ def _host_environment(view: MachineView) -> Iterator[MissingFact]:
     environment = view.host_environment
     if environment is None:
         why = "only `envbuilder doctor` on the host itself collects them"
-        how = "envbuilder doctor -o facts.json on that machine"
+        how = "envbuilder doctor -o facts.json  # on that machine"
         yield MissingFact(what="container engine and sources", why=why, how=how)
         return
     for kind in environment.unnamed:

@@ -217,7 +217,7 @@ def python(facts: LogFacts, plain: Explanation) -> Explanation:
         return replace(plain, fix=fix + run, commands=commands)
     rows = [row for row in rows_for_python(facts.catalog, said.python) if facts.can_build(row)] if said.python else []
     if rows:
-        fix = f"Python {said.python} goes from {rows[-1].id} to {rows[0].id}."
+        fix = f"Environments with Python {said.python}: {rows[-1].id} to {rows[0].id}."
         return replace(plain, fix=f"{plain.fix} {fix}", commands=(*plain.commands[:2], build(rows[0])))
     return plain
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from envbuilder.core.palette import Meaning, color_code
 from envbuilder.core.plain_text import printable
 from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import CheckResult, Failed, Passed, Report
@@ -23,8 +24,14 @@ WIDTH = 100
 REQUIRED = "required, so it counts as failed"
 _COLUMN = 28
 _LEAST = 20
-_BOLD, _FAINT, _CYAN = "1", "2", "36"
-_COLORS = {OutcomeKind.FAILED: "31;1", OutcomeKind.NOT_PROVEN: "33;1", OutcomeKind.PASSED: "32;1"}
+_MOST_PARTS, _FIRST_PARTS = 8, 6
+_BOLD, _FAINT = "1", "2"
+_REMEDY = color_code(Meaning.NEUTRAL)
+_COLORS = {
+    OutcomeKind.FAILED: f"{color_code(Meaning.BAD)};1",
+    OutcomeKind.NOT_PROVEN: f"{color_code(Meaning.DOUBTFUL)};1",
+    OutcomeKind.PASSED: f"{color_code(Meaning.GOOD)};1",
+}
 _MARKS = {OutcomeKind.FAILED: "✗", OutcomeKind.NOT_PROVEN: "?", OutcomeKind.PASSED: "✓"}
 
 
@@ -35,7 +42,9 @@ def text_report(report: Report, *, color: bool = False, columns: int = WIDTH) ->
     """
     pen = _Pen(color=color, columns=columns)
     lines = [
-        *_wrapped(f"{report.subject} ({report.environment})", "", pen, code=_BOLD),
+        *_wrapped(
+            f"{report.subject} ({report.environment})" if report.environment else report.subject, "", pen, code=_BOLD
+        ),
         *_columns(report.facts, "  ", pen),
         *_failed(report, pen),
         *_not_proven(report, pen),
@@ -67,8 +76,16 @@ def _failed(report: Report, pen: _Pen) -> Iterator[str]:
     for result in results:
         if isinstance(result.outcome, Failed):
             yield from _wrapped(result.id, "  ", pen, code=_BOLD)
-            yield from _wrapped(result.outcome.finding.message, "    ", pen)
-            yield from _wrapped(f"Remedy: {result.outcome.finding.remedy}", "    ", pen, code=_CYAN)
+            yield from _wrapped(_shortened(result.outcome.finding.message), "    ", pen)
+            yield from _wrapped(f"Remedy: {result.outcome.finding.remedy}", "    ", pen, code=_REMEDY)
+
+
+def _shortened(message: str) -> str:
+    """Return a message with the first ones of many parts, such as of all packages that differ."""
+    parts = message.split("; ")
+    if len(parts) <= _MOST_PARTS:
+        return message
+    return f"{'; '.join(parts[:_FIRST_PARTS])}; and {len(parts) - _FIRST_PARTS} more, which --json shows"
 
 
 def _not_proven(report: Report, pen: _Pen) -> Iterator[str]:

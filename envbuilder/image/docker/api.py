@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -142,7 +143,7 @@ class DockerApi:
         with translated():
             self._client.cancel_build(build_id)
 
-    def create(self, name: str, request: RunRequest, *, stdin: bool, terminal: bool) -> None:
+    def create(self, name: str, request: RunRequest, *, stdin: bool, terminal: bool, init: bool = False) -> None:
         """Create a container that cannot gain privileges; the engine keeps its output until it is removed.
 
         Args:
@@ -150,6 +151,8 @@ class DockerApi:
             request: Its `files`, `timeout`, `copy_out`, `writable` and `keep` have no effect.
             stdin: Whether its standard input is open until the attached client closes it.
             terminal: Whether it has a terminal.
+            init: Whether process 1 is the init of the engine, which starts the command, passes signals on and reaps
+                processes.
         """
         gpus = [DeviceRequest(count=-1, capabilities=[["gpu"]])] if request.gpus and not request.devices else []
         named = [DeviceRequest(driver="cdi", device_ids=list(request.devices))] if request.devices else []
@@ -164,6 +167,7 @@ class DockerApi:
                 mounts=mounts,
                 port_bindings=_bindings(request.ports) or None,
                 log_config=LogConfig(type=LogConfig.types.JSON),
+                init=init or None,
             )
             self._client.create_container(
                 request.image,
@@ -184,8 +188,11 @@ class DockerApi:
     @contextmanager
     def attached(self, container: str, *, stdin: bool, terminal: bool) -> Iterator[StandardStreams]:
         """Attach to a container that is not started yet; `stdin` and `terminal` as it was created."""
-        with translated(), self._client.attached(container, stdin=stdin, terminal=terminal) as attachment:
-            yield attachment
+        with ExitStack() as stack:
+            with translated():
+                attachment = stack.enter_context(self._client.attached(container, stdin=stdin, terminal=terminal))
+            # The caller's own failures, such as a closed standard output, are not those of the engine.
+            yield replace(attachment, pieces=_guarded(attachment.pieces))
 
     def resize(self, container: str, rows: int, columns: int) -> None:
         """Set the size of the terminal of a container; do nothing if it has ended."""

@@ -29,6 +29,11 @@ _REFUSALS: tuple[tuple[str, type[EngineError], str], ...] = (
         "the engine does not support GPUs: install the NVIDIA Container Toolkit, then `nvidia-ctk runtime configure`",
     ),
     (
+        r"address already in use|port is already allocated",
+        EngineError,
+        "choose another port of this host: `-p HOST:CONTAINER`",
+    ),
+    (
         r"no such image|does not exist locally",
         EngineError,
         "`docker images` lists the images; `envbuilder build ENV` builds one",

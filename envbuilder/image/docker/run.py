@@ -63,14 +63,24 @@ def follow(api: DockerApi, request: RunRequest, console: Console, *, name: str) 
     A command that cannot be started is reported as in `run`.
     """
     try:
-        return follow_in(api, request, console, name=name)
+        return follow_in(api, request, console, name=name, init=has_init(api.version()))
     finally:
         api.remove(name)
 
 
-def follow_in(api: DockerApi, request: RunRequest, console: Console, *, name: str) -> int:
-    """Do the same without removing the container."""
-    _create(api, request, name, console)
+def follow_in(api: DockerApi, request: RunRequest, console: Console, *, name: str, init: bool = False) -> int:
+    """Do the same without removing the container.
+
+    Args:
+        api: The engine.
+        request: The request.
+        console: The standard streams.
+        name: Name for the container, unique.
+        init: Whether the command is started by the init of the engine. Otherwise it is process 1, which the kernel
+            gives only signals that it handles: neither `sleep` nor a Python program ends on SIGTERM. The init is a
+            file of the container, so that changes which are kept would contain it.
+    """
+    _create(api, request, name, console, init=init)
     if request.caller:
         _register(api, name, request.caller)
     with api.attached(name, stdin=console.given is not None, terminal=console.terminal) as attached:
@@ -128,6 +138,15 @@ def execute(
     )
 
 
+def has_init(version: Record) -> bool:
+    """Return True if the answer of `GET /version` has a program that an engine can start as process 1.
+
+    Debian's package of Docker only recommends it.
+    """
+    components = records(version, "Components")
+    return any(text(each, "Name") == "docker-init" and text(each, "Version") not in {"", "N/A"} for each in components)
+
+
 def has_gpus(container: Record) -> bool:
     """Return True if the answer of `GET /containers/…/json` has requested devices, or NVIDIA's runtime."""
     requested = records(container, "HostConfig", "DeviceRequests")
@@ -137,9 +156,11 @@ def has_gpus(container: Record) -> bool:
     return wanted or text(container, "HostConfig", "Runtime") == "nvidia"
 
 
-def _create(api: DockerApi, request: RunRequest, name: str, console: Console | None = None) -> None:
+def _create(
+    api: DockerApi, request: RunRequest, name: str, console: Console | None = None, *, init: bool = False
+) -> None:
     stdin = console is not None and console.given is not None
-    api.create(name, request, stdin=stdin, terminal=console is not None and console.terminal)
+    api.create(name, request, stdin=stdin, terminal=console is not None and console.terminal, init=init)
     if request.files:
         api.put(name, files_tar(request.files))
 

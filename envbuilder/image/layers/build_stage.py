@@ -67,11 +67,13 @@ class BuildStage:
     Attributes:
         series: `3.8`.
         sandbox: Returns the sandbox; called for each build.
+        variables: Environment variables of builds, from the spec.
     """
 
     root: Path
     series: str
     sandbox: Callable[[], Sandbox]
+    variables: tuple[tuple[str, str], ...] = ()
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -81,7 +83,7 @@ class BuildStage:
             for alternative, path, variable, program in _COMPILERS
             if (self.root / path).exists() and not (self.root / alternative).exists()
         }
-        return compilers | {
+        fixed = {
             "HOME": "/tmp",  # noqa: S108  in the sandbox
             "LC_ALL": "C.UTF-8",
             "PATH": f"/{_TOOLS}/bin:/{VENV}/bin:/usr/local/bin:/usr/bin:/bin",
@@ -91,6 +93,7 @@ class BuildStage:
             "SOURCE_DATE_EPOCH": str(EPOCH),
             "VIRTUAL_ENV": f"/{VENV}",
         }
+        return compilers | dict(self.variables) | fixed
 
 
 def unpack_stage(  # noqa: PLR0913  each is one part of the tree
@@ -102,6 +105,7 @@ def unpack_stage(  # noqa: PLR0913  each is one part of the tree
     prefix: Prefix,
     root: Path,
     sandbox: Callable[[], Sandbox],
+    variables: tuple[tuple[str, str], ...],
 ) -> BuildStage:
     """Write the tree of a build stage.
 
@@ -113,6 +117,7 @@ def unpack_stage(  # noqa: PLR0913  each is one part of the tree
         prefix: The virtual environment.
         root: Must not exist.
         sandbox: Returns the sandbox for builds.
+        variables: Environment variables of builds, from the spec.
     """
     aside = replace(prefix, venv=_TOOLS)
     entries = [
@@ -124,7 +129,7 @@ def unpack_stage(  # noqa: PLR0913  each is one part of the tree
     with full_disk(root):
         write_tree((*base, *(entry.member for entry in completed(entries))), root)
     open_to_all(root)
-    return BuildStage(root=root, series=prefix.series, sandbox=sandbox)
+    return BuildStage(root=root, series=prefix.series, sandbox=sandbox, variables=variables)
 
 
 def require_build_tools(sdist: Path, name: str, available: frozenset[str], series: str) -> None:

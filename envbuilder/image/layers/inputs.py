@@ -237,6 +237,7 @@ class Ingredients:
                     prefix=self.prefix,
                     root=self.work / "stage",
                     sandbox=self.sandbox,
+                    variables=self.lock.build_env,
                 )
             return self._stage
 

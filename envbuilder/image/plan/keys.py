@@ -151,7 +151,9 @@ def _compiler(lock: Lock) -> dict[str, object]:
 def _build_stage(plan: Plan) -> dict[str, object]:
     """Return the inputs of builds of own packages: everything below them in the image, and the build stage."""
     stage = _compiler(plan.lock.build_stage) | _os(plan.lock.build_stage)
-    return {"tools": _files(plan.own_build_tools), "builder": stage, "environment": _files(plan.lock.below_own)}
+    environment = _files(plan.lock.below_own)
+    variables = {"env": [list(each) for each in plan.lock.build_env]} if plan.lock.build_env else {}
+    return {"tools": _files(plan.own_build_tools), "builder": stage, "environment": environment, **variables}
 
 
 def _tools(plan: Plan, pins: Iterable[PackagePin]) -> dict[str, object]:

@@ -148,7 +148,7 @@ def remove_kept(room: Path, name: str, forget: Callable[[KeptChanges], None]) ->
     found = {changes.folder.name: changes for changes in kept_in(room)}
     if name not in found:
         names = ", ".join(found) or "none"
-        raise UsageError(f"no changes are kept as {name}; kept: {names}", hint="envbuilder cache list")
+        raise UsageError(f"no changes are kept as {name}; kept: {names}", hint="`envbuilder cache list` shows them")
     with _used_alone(found[name].folder):
         if found[name].engine:
             forget(found[name])

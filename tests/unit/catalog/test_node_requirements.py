@@ -14,6 +14,7 @@ from envbuilder.catalog.node_requirements import (
     RUNS_OR_UNPROVEN,
     NodeRequirements,
     describe,
+    description_lines,
     document,
     node_requirements,
     nvidia_require,
@@ -52,6 +53,15 @@ def test_each_compute_capability_has_its_own_drivers() -> None:
     assert found.needs_avx
 
 
+def test_each_group_of_gpus_is_a_line_on_a_terminal() -> None:
+    assert description_lines(requirements_of(stack("tf-2.15-cuda12.2", "debian-bookworm"))) == (
+        "tf-2.15-cuda12.2 runs on x86_64 nodes with AVX and",
+        "  GPUs of compute capability 5.0, 5.2, 6.0, 6.1, 7.0 with driver 525.60.13 or later, before 581",
+        "  GPUs of compute capability 7.5, 8.0, 8.6, 8.9 with driver 525.60.13 or later",
+        "  GPUs of compute capability 9.0 with driver 530.30.02 or later",
+    )
+
+
 def test_a_product_adds_the_drivers_of_forward_compatibility() -> None:
     found = requirements_of(stack("tf-2.12-cuda11.8", "nvidia-cuda-11.8.0-cudnn8"))
 
@@ -78,6 +88,7 @@ def test_a_cpu_environment_needs_a_processor_only() -> None:
 
     assert (found.uses_gpu, found.gpus, found.excluded) == (False, (), ())
     assert describe(found) == "tf-2.15-cpu runs on x86_64 nodes with AVX; it needs neither GPU nor driver."
+    assert description_lines(found) == (describe(found),)
 
 
 def test_the_document_holds_what_the_check_in_an_image_reads() -> None:

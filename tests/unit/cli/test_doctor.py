@@ -124,6 +124,7 @@ def test_the_text_says_what_was_seen_and_which_rows_run_and_why() -> None:
     assert "proxy         HTTPS_PROXY=http://proxy.example:3128" in text
     assert "run on the GPU with JIT: the first start takes minutes" in text
     assert "all 34 CPU environments" in text
+    assert "8 GPU environments, tf-1.5-cuda9.0 to tf-1.12-cuda9.0" in text
 
 
 def test_rows_that_need_a_newer_c_library_are_named_for_bare_use() -> None:

@@ -98,7 +98,7 @@ def test_an_error_about_the_configuration_obeys_the_variables(envbuilder: Comman
     envbuilder.set("FORCE_COLOR", "1")
     ended = envbuilder("list")
     assert ended.status == 3
-    assert "\x1b[31m" in ended.stderr
+    assert "\x1b[38;5;196m" in ended.stderr
     assert "color: must be a text in quotes" in ended.stderr
 
 

@@ -18,6 +18,7 @@ from envbuilder.core.versions import Release
 from envbuilder.curation.prove import prove
 from envbuilder.lock.closures import Chosen, Closure
 from envbuilder.lock.create import lock
+from envbuilder.lock.diff import compare
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.lockfile import dump, load
@@ -432,6 +433,28 @@ def test_a_build_that_is_not_needed_is_told_and_adds_nothing() -> None:
     assert "every own package has a wheel: `build_tools` and `build_requires` are not used" in told
     assert not made.group(PackageGroup.OWN_BUILD)
     assert not made.build_os_packages
+
+
+def test_variables_of_builds_alone_make_a_build_stage_and_are_in_the_lock_only_then() -> None:
+    spec = replace(BUILT, build_tools=(), build_requires=(), build_env=(("WITH_GPU", "1"),))
+    made = lock(CATALOG, spec, lock_ports())
+    assert [pin.name for pin in made.group(PackageGroup.OWN_BUILD)] == ["setuptools", "wheel"]
+    assert made.build_env == (("WITH_GPU", "1"),)
+    assert load(dump(made), "envbuilder.lock") == made
+    told: list[str] = []
+    unused = lock(CATALOG, replace(spec, packages=("six==1.16.0",)), lock_ports(), progress=told.append)
+    assert "every own package has a wheel: `build_env` is not used" in told
+    assert not unused.build_env
+
+
+def test_a_changed_variable_of_builds_makes_a_lock_stale() -> None:
+    spec = replace(BUILT, build_env=(("WITH_GPU", "1"),))
+    made = lock(CATALOG, spec, lock_ports())
+    changed = replace(spec, build_env=(("WITH_GPU", "0"),))
+    assert [str(change) for change in staleness(CATALOG, changed, made)] == ['~ spec.build_env.WITH_GPU "1" -> "0"']
+    assert [str(change) for change in compare(made, lock(CATALOG, changed, lock_ports()))] == [
+        '~ build_env.WITH_GPU "1" -> "0"'
+    ]
 
 
 def test_without_build_tools_own_packages_are_built_as_before() -> None:

@@ -36,6 +36,7 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         source_builds=("some-thing",),
         build_tools=("cmake=3.25.1-1", "g++"),
         build_requires=("Cython==0.29.36", "pybind11<3"),
+        build_env=(("CFLAGS", "-O2 -DNAME='a b'"), ("WITH_GPU", "1")),
         cutoff=date(2023, 9, 1),
         tensorflow=Version("2.4.1"),
         python=Release("3.8"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from envbuilder.cli.output.printing import Meaning, meaning, table
+from envbuilder.cli.output.printing import folded, meaning, shell_lines, table
+from envbuilder.core.palette import Meaning
 
 HEADER = ("ID", "LAYER")
 ROWS = [("1", "Python 3.11 from the OS"), ("2", "the lock and the probe")]
@@ -67,7 +71,7 @@ def test_any_column_may_be_the_one_that_is_left_out(on_terminal: pytest.MonkeyPa
 def test_colours_take_no_columns() -> None:
     rows = [(meaning("yes", Meaning.GOOD), "x"), ("maybe", "y")]
     assert click.unstyle(table(("A", "B"), rows)) == click.unstyle(table(("A", "B"), [("yes", "x"), ("maybe", "y")]))
-    assert table(("A", "B"), rows).splitlines()[1] == "\x1b[32myes\x1b[0m    x"
+    assert table(("A", "B"), rows).splitlines()[1] == "\x1b[38;5;29myes\x1b[0m    x"
 
 
 def test_ids_are_not_split_where_a_line_ends(on_terminal: pytest.MonkeyPatch) -> None:
@@ -76,3 +80,27 @@ def test_ids_are_not_split_where_a_line_ends(on_terminal: pytest.MonkeyPatch) ->
         "1   of the",
         "    ubuntu-focal-base",
     ]
+
+
+def test_a_line_with_columns_continues_below_the_last_one() -> None:
+    assert folded("  cpu  imported, trained and saved", 24) == "  cpu  imported, trained\n       and saved"
+
+
+def test_a_last_column_without_room_for_a_word_is_continued_as_any_line() -> None:
+    assert folded("  ab  short a-very-long-word", 20) == "  ab  short\n    a-very-long-word"
+
+
+@given(
+    st.lists(st.sampled_from(("envbuilder", "--base", "a b", "it's", '"x"', "--accept-nvidia-eula")), min_size=1),
+    st.integers(min_value=10, max_value=60),
+)
+def test_a_broken_command_is_the_same_command(words: list[str], columns: int) -> None:
+    lines = list(shell_lines(shlex.join(words), columns, first="  "))
+    assert shlex.split(" ".join(line.removesuffix("\\") for line in lines)) == words
+    assert all(line.endswith(" \\") for line in lines[:-1])
+    assert len(lines) == 1 or all(len(line) <= columns for line in lines)
+
+
+@pytest.mark.parametrize("command", ["x" * 30, f"python -c {'x' * 30}", "echo 'no end of the quote " + "y" * 30])
+def test_a_command_without_a_place_to_break_stays_whole(command: str) -> None:
+    assert list(shell_lines(command, 20)) == [command]

@@ -106,10 +106,12 @@ def test_a_message_that_quotes_others_obeys_no_escape_and_fakes_no_error(capsys:
 def test_only_our_own_colours_reach_a_terminal() -> None:
     raw = io.BytesIO()
     stream = VisibleText(raw, encoding="utf-8", errors="backslashreplace")
-    ours = "\x1b[31m\x1b[1merror:\x1b[0m ü\n"
+    ours = "\x1b[31m\x1b[1merror:\x1b[0m ü\n\x1b[38;5;196m\x1b[1mnext:\x1b[0m\x1b[38;5;29;1mx\x1b[0m"
     stream.write(ours + "\x1b[8mhidden\x1b]52;c;x\x07\rover\x9b2J\udc80")
+    stream.write("\x1b[38;5;1234m\x1b[48;5;0m")
     stream.flush()
-    assert raw.getvalue().decode() == ours + "\\x1b[8mhidden\\x1b]52;c;x\\x07\\x0dover\\u009b2J\\udc80"
+    escaped = "\\x1b[8mhidden\\x1b]52;c;x\\x07\\x0dover\\u009b2J\\udc80"
+    assert raw.getvalue().decode() == f"{ours}{escaped}\\x1b[38;5;1234m\\x1b[48;5;0m"
 
 
 def test_a_message_without_end_is_cut() -> None:

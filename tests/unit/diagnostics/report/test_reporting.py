@@ -152,7 +152,22 @@ def test_the_verdict_says_how_much_of_what_is_not_proven_was_required() -> None:
 
 def test_colour_is_only_there_when_asked_for() -> None:
     assert "\x1b" not in FORMATS["text"](REPORT)
-    assert "\x1b[31;1m✗ Failed: 1\x1b[0m" in text_report(REPORT, color=True)
+    assert "\x1b[38;5;196;1m✗ Failed: 1\x1b[0m" in text_report(REPORT, color=True)
+
+
+def test_a_message_of_many_parts_has_the_first_ones_and_their_number() -> None:
+    message = "; ".join(f"package-{number} is missing" for number in range(31))
+    outcome = failure(problem=message, remedy="rebuild from the lock")
+    result = CheckResult(id="distributions-present", title="Packages", outcome=outcome)
+    text = " ".join(FORMATS["text"](replace(REPORT, results=(result,))).split())
+    assert "package-5 is missing; and 25 more, which --json shows" in text
+    assert "package-30 is missing" in FORMATS["json"](replace(REPORT, results=(result,)))
+    assert "package-30 is missing" in FORMATS["html"](replace(REPORT, results=(result,)))
+
+
+def test_a_report_without_an_environment_has_no_empty_parentheses() -> None:
+    first, *_ = FORMATS["text"](replace(REPORT, environment="")).splitlines()
+    assert first == REPORT.subject
 
 
 def test_a_report_without_results_never_says_passed() -> None:

@@ -99,6 +99,12 @@ def test_half_a_message_is_a_lost_engine() -> None:
     ("explanation", "error", "hint"),
     [
         ("write /var/lib/docker/tmp/x: no space left on device", DiskFull, "docker system df"),
+        (
+            "Error starting userland proxy: listen tcp4 127.0.0.1:80: bind: address already in use",
+            EngineError,
+            "-p HOST",
+        ),
+        ("Bind for 127.0.0.1:80 failed: port is already allocated", EngineError, "choose another port"),
         ('could not select device driver "" with capabilities: [[gpu]]', EngineError, "NVIDIA Container Toolkit"),
         ("No such image: x:1", EngineError, "docker images"),
         ("conflict", EngineError, ""),

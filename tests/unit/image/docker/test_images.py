@@ -3,6 +3,7 @@ import pytest
 from envbuilder.core.json_fields import Record
 from envbuilder.image.builds import ImageLayer
 from envbuilder.image.docker.images import engine_info, image_info, image_layers
+from envbuilder.image.docker.run import has_init
 
 CONTAINERD = {"Driver": "overlayfs", "DriverStatus": [["driver-type", "io.containerd.snapshotter.v1"]]}
 OVERLAY2 = {"Driver": "overlay2", "DriverStatus": [["Backing Filesystem", "extfs"], ["Supports d_type", "true"]]}
@@ -73,3 +74,17 @@ def test_layers_are_lowest_first_and_empty_ones_are_dropped() -> None:
         ImageLayer(created_by="ADD rootfs", size=100),
         ImageLayer(created_by="RUN /bin/sh -c make # buildkit", size=20),
     )
+
+
+@pytest.mark.parametrize(
+    ("components", "found"),
+    [
+        ([{"Name": "runc", "Version": "1.1.5"}, {"Name": "docker-init", "Version": "0.19.0"}], True),
+        ([{"Name": "docker-init", "Version": ""}], False),
+        ([{"Name": "docker-init", "Version": "N/A"}], False),
+        ([{"Name": "Podman Engine", "Version": "4.3.1"}], False),
+        (None, False),
+    ],
+)
+def test_an_engine_has_an_init_if_it_states_its_version(components: object, *, found: bool) -> None:
+    assert has_init({"Components": components}) is found

@@ -117,6 +117,17 @@ def test_own_packages_are_built_in_a_stage_of_which_only_they_reach_the_image() 
     assert "cmake==" in text_of(made, "layers/own-build.txt")
 
 
+def test_variables_of_builds_are_set_for_the_steps_that_build_only() -> None:
+    hostile = 'it\'s $(id) \\ "x"'
+    lock = replace(built(), build_env=(("CFLAGS", hostile), ("WITH_GPU", "1")))
+    made = rendered(lock)
+    found = stages(text_of(made, "Dockerfile"))
+    assert f"export CFLAGS={shlex.quote(hostile)}; \\\n    export WITH_GPU=1; \\\n" in found["built"]
+    assert "WITH_GPU" not in "".join(text for name, text in found.items() if name != "built")
+    classic = rendered(replace(lock, os_packages=(), build_os_packages=()))
+    assert text_of(classic, "Dockerfile.classic").count("export WITH_GPU=1") == 1
+
+
 def test_on_an_image_of_a_registry_apt_installs_the_compilers_in_the_stage_only() -> None:
     made = rendered(built(file=""))
     found = stages(text_of(made, "Dockerfile"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from envbuilder.image.layers.build_stage import BuildStage, build_in_stage, requ
 from envbuilder.image.layers.interpreter import venv_entries
 from envbuilder.image.layers.wheel_file import open_wheel
 from envbuilder.image.layers.wheels import Prefix
+from envbuilder.lock.container_settings import STAGE_VARIABLES
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.sandbox import Task
 from envbuilder.oci.store import Store
@@ -80,6 +81,7 @@ def stage(tmp_path: Path, sandbox: FakeSandbox) -> BuildStage:
         prefix=prefix,
         root=tmp_path / "stage",
         sandbox=lambda: sandbox,
+        variables=(("CC", "gcc-11"), ("WITH_GPU", "1")),
     )
 
 
@@ -92,8 +94,14 @@ def test_the_tree_has_base_environment_and_tools_each_at_its_place(stage: BuildS
 
 
 def test_a_compiler_without_its_usual_name_is_named_by_a_variable(stage: BuildStage) -> None:
-    assert stage.environ["CC"] == "gcc"
+    assert replace(stage, variables=()).environ["CC"] == "gcc"
     assert "CXX" not in stage.environ, "c++ is there"
+
+
+def test_variables_of_the_spec_are_those_of_builds_too(stage: BuildStage) -> None:
+    assert stage.environ["WITH_GPU"] == "1"
+    assert stage.environ["CC"] == "gcc-11"
+    assert set(replace(stage, variables=()).environ) - {"CC"} <= STAGE_VARIABLES, "a spec cannot set these"
 
 
 def test_the_backend_of_the_project_builds_it_and_the_same_wheel_is_kept_each_time(

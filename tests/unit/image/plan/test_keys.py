@@ -237,6 +237,8 @@ def test_a_build_stage_matters_only_to_own_packages_that_are_built() -> None:
     assert changed(lock, lambda lock: replace(lock, build_os_packages=(newer,))) == {"own"}
     assert changed(lock, with_pin("cmake", sha256="ef" * 32)) == {"own"}
     assert changed(lock, with_os_package) == {"system", "interpreter", "own"}
+    assert changed(lock, lambda lock: replace(lock, build_env=(("WITH_GPU", "1"),))) == {"own"}
+    assert changed(LOCK, lambda lock: replace(lock, build_env=(("WITH_GPU", "1"),))) == set()
 
 
 def test_an_own_package_that_is_built_hangs_on_the_environment_below_it() -> None:
