@@ -77,11 +77,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     if lock.unpinned:
         click.echo(folded(f"does not build: not pinned: {'; '.join(lock.unpinned)}"))
         return
-    click.echo(folded(f"next: `{_docker_build(lock.environment, output)}`, which needs {_where(base, building)}"))
-
-
-def _docker_build(environment: str, folder: Path) -> str:
-    return f"docker build -t {environment} {folder}"
+    click.echo(folded(f"next: `docker build -t {lock.environment} {output}`, which needs {_where(base, building)}"))
 
 
 def _where(base: ImageRef, building: ImageRef | None) -> str:

@@ -22,15 +22,6 @@ from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 
 
-def _apptainer(session: Session) -> FollowingEngine:
-    settings = session.settings
-    return ApptainerRunner(program=find_program(PROGRAMS, settings.environ), work=settings.use("work"))
-
-
-def _podman(session: Session) -> FollowingEngine:
-    return podman(session.settings)
-
-
 def podman(settings: Settings) -> PodmanRunner:
     """Return the runner of podman.
 
@@ -42,8 +33,10 @@ def podman(settings: Settings) -> PodmanRunner:
 
 
 NODE_RUNTIMES: Mapping[NodeRuntime, Callable[[Session], FollowingEngine]] = {
-    NodeRuntime.APPTAINER: _apptainer,
-    NodeRuntime.PODMAN: _podman,
+    NodeRuntime.APPTAINER: lambda session: ApptainerRunner(
+        program=find_program(PROGRAMS, session.settings.environ), work=session.settings.use("work")
+    ),
+    NodeRuntime.PODMAN: lambda session: podman(session.settings),
 }
 
 
