@@ -162,7 +162,7 @@ def document_of(kind: Any, value: object, /, **given: object) -> dict[str, Any]:
     hints = _fields(kind)
     if unknown := given.keys() - hints.keys():
         raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}")
-    filled = given | {name: get_args(hint)[0] for name, hint in hints.items() if _is_constant(hint)}
+    filled = _constants(kind) | given
     return {
         name: _written(hint, filled[name] if name in filled else getattr(value, name))
         for name, hint in hints.items()
@@ -175,8 +175,11 @@ def _fields(kind: Any) -> dict[str, Any]:  # noqa: ANN401
     return get_type_hints(kind, include_extras=True)
 
 
-def _is_constant(hint: Any) -> bool:  # noqa: ANN401
-    return get_origin(hint) is Literal and len(get_args(hint)) == 1
+@cache
+def _constants(kind: Any) -> dict[str, object]:  # noqa: ANN401
+    """Return the fields that have one value, such as `schema`."""
+    literals = {name: get_args(hint) for name, hint in _fields(kind).items() if get_origin(hint) is Literal}
+    return {name: values[0] for name, values in literals.items() if len(values) == 1}
 
 
 def _written(hint: Any, value: Any) -> Any:  # noqa: ANN401
