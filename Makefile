@@ -23,6 +23,7 @@ help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv/.complete: pyproject.toml .ci/requirements.txt .ci/install
+	@echo "installing the tool and its development tools into .venv, which takes some minutes"
 	"$$(.ci/python)" -m venv --clear .venv
 	.ci/install $(BIN)/python
 	touch $@

@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from envbuilder.catalog.environments import BaseChoice, Environment, PythonProvider
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.core.errors import EnvbuilderError
-from envbuilder.lock.create import Measure, with_sizes
+from envbuilder.lock.closures import Measure, with_sizes
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, resolve_profiles
 from envbuilder.lock.resolve.requests import row_request
@@ -26,7 +26,7 @@ from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from envbuilder.wiring.shipped_packages import closures
-from envbuilder.wiring.sources import index_files, package_resolver
+from envbuilder.wiring.sources import package_resolver, package_sizes
 
 _PROFILES = ("jupyter", "tensorboard")
 _SHOWN = ("jupyterlab", "notebook", "ipykernel")
@@ -62,10 +62,10 @@ def main(arguments: Sequence[str]) -> int:
         for choice in _choices(row, every="--every-python" in arguments)
     ]
     shipped, resolver = closures(here, catalog), package_resolver(here, Sources())
-    sizes = index_files(Session(here, catalog, print), Sources())
+    sizes = package_sizes(Session(here, catalog, print), Sources())
 
     def outcome(trial: _Trial) -> _Outcome:
-        return _outcome(trial, shipped, resolver, sizes.sizes)
+        return _outcome(trial, shipped, resolver, sizes)
 
     with ThreadPoolExecutor(2) as pool:
         outcomes = list(zip(trials, pool.map(outcome, trials), strict=True))

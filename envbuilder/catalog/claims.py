@@ -80,7 +80,7 @@ def _cuda_claims(need: CudaNeed) -> CudaClaims:
         linkage=need.linkage,
         sonames=tuple(sorted((*need.sonames, *need.optional))),
         cudnn=need.cudnn,
-        families=need.code.families,
+        families=need.code,
     )
 
 

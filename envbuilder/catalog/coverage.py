@@ -117,19 +117,15 @@ def support_of(facts: CudaFacts, row: Environment, choice: BaseChoice, capabilit
 def support_by(facts: CudaFacts, need: CudaNeed, libraries: tuple[Release, Release], capability: Release) -> GpuSupport:
     """Return the support for GPUs of one compute capability; for one outside the catalog, from the kernels alone.
 
-    Args:
-        facts: Drivers and GPUs.
-        need: The requirements of the wheel.
-        libraries: Releases of CUDA and cuDNN in the image.
-        capability: Compute capability.
+    The libraries are the releases of CUDA and cuDNN in the image.
 
     Raises:
         KeyError: As `support`.
     """
     known = next((each for each in facts.architectures if each.capability == capability), None)
     if known is not None:
-        return _support(facts, known, need.code.families, libraries, facts.driver_floor(libraries[0]))
-    kernels = tuple(_kernels(family, capability) for family in need.code.families)
+        return _support(facts, known, need.code, libraries, facts.driver_floor(libraries[0]))
+    kernels = tuple(_kernels(family, capability) for family in need.code)
     doubt = PartCoverage(part=Part.CUDA, coverage=None, text="not proven: the catalog has no data for this GPU")
     unknown = Architecture(capability=capability, generation="", gpus=(), since=Release("0"), last=None)
     return GpuSupport(architecture=unknown, reasons=(*kernels, doubt), ptx_driver=None, driver=None)

@@ -104,28 +104,6 @@ class KernelFamily:
         return Coverage.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuCode:
-    """GPU code in the TensorFlow wheel.
-
-    Attributes:
-        families: In the order `cuda`, `mlir`; at least one.
-    """
-
-    families: Annotated[tuple[KernelFamily, ...], At("code"), NotEmpty()]
-
-    def coverage(self, capability: Release) -> Coverage:
-        """Return the coverage of a GPU with this compute capability: the lowest of the families.
-
-        Example:
-            >>> cuda = KernelFamily(name="cuda", machine=(Release("7.0"),), ptx=(Release("8.0"),))
-            >>> GpuCode(families=(cuda,)).coverage(Release("8.6"))
-            <Coverage.JIT: 'jit'>
-        """
-        worst = (Coverage.NONE, Coverage.JIT, Coverage.MACHINE_CODE)
-        return min((family.coverage(capability) for family in self.families), key=worst.index)
-
-
 class Linkage(StrEnum):
     """The way in which a wheel finds its CUDA libraries.
 
@@ -146,6 +124,7 @@ class CudaNeed:
         linkage: How the wheel finds its libraries.
         sonames: Libraries that TensorFlow opens, sorted; TensorRT and the profiler are left out.
         optional: Libraries that only a feature needs (profiler), sorted.
+        code: GPU code by kernel family, in the order `cuda`, `mlir`.
     """
 
     compiled: Release
@@ -153,7 +132,12 @@ class CudaNeed:
     sonames: Annotated[tuple[str, ...], Sorted()]
     optional: Annotated[tuple[str, ...], Sorted()] = ()
     cudnn: CudnnNeed
-    code: Annotated[GpuCode, At()]
+    code: Annotated[tuple[KernelFamily, ...], NotEmpty()]
+
+    def coverage(self, capability: Release) -> Coverage:
+        """Return the coverage of a GPU with this compute capability: the lowest of the kernel families."""
+        worst = (Coverage.NONE, Coverage.JIT, Coverage.MACHINE_CODE)
+        return min((family.coverage(capability) for family in self.code), key=worst.index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

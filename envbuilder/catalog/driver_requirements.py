@@ -68,15 +68,10 @@ class DriverNeed:
 
 
 def need_of(facts: CudaFacts, cuda: Release, supports: tuple[GpuSupport, ...]) -> DriverNeed:
-    """Return the driver that CUDA libraries need on some GPUs.
+    """Return the driver that CUDA libraries need on some GPUs; by themselves, if the support for none is known.
 
     The driver that shipped with a CUDA release always runs it. From CUDA 11 on, the floor of the family does too; it
     is older for all releases but 11.0, which preceded the rule.
-
-    Args:
-        facts: Driver tables.
-        cuda: Release of the libraries.
-        supports: Support for the GPUs; empty if none is known.
 
     Raises:
         KeyError: No driver is known for the CUDA release; a loaded catalog has no such release.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from envbuilder.catalog.cuda import CudaFacts, CudaNeed, CudnnNeed, Linkage
+from envbuilder.catalog.cuda import CudaFacts, CudaNeed
 from envbuilder.catalog.driver_requirements import need_of
 from envbuilder.catalog.verdicts import Stack
 from envbuilder.core.memory_policy import MemoryPolicy
@@ -31,26 +31,6 @@ class CudaExpectation:
     sonames: tuple[str, ...]
     stack: Stack
     tables: CudaFacts
-
-    @property
-    def compiled(self) -> Release:
-        """CUDA release that the wheel was compiled with."""
-        return self.need.compiled
-
-    @property
-    def linkage(self) -> Linkage:
-        """`needed` if `import tensorflow` fails without the libraries, `dlopen` if they are opened later."""
-        return self.need.linkage
-
-    @property
-    def cudnn(self) -> CudnnNeed:
-        """Range of cuDNN that the wheel accepts."""
-        return self.need.cudnn
-
-    @property
-    def optional(self) -> tuple[str, ...]:
-        """Libraries that only a feature needs, sorted."""
-        return self.need.optional
 
     @property
     def driver(self) -> Release:

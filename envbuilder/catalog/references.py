@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from envbuilder.core.digests import shortened
 from envbuilder.core.names import shown
@@ -86,12 +86,8 @@ def _check(address: str) -> None:
         raise ValueError("is not an address") from None
     if parts.scheme not in _SCHEMES or not (parts.hostname or parts.scheme == "file"):
         raise ValueError(f"must be an address with {', '.join(f'{scheme}://' for scheme in _SCHEMES[:-1])} or file://")
-    if _has_login(parts):
+    if parts.password is not None or (parts.scheme == "https" and parts.username is not None):
         raise ValueError("must not have credentials: git takes them from its credential helper or from the SSH agent")
-
-
-def _has_login(parts: SplitResult) -> bool:
-    return parts.password is not None or (parts.scheme == "https" and parts.username is not None)
 
 
 def _folder(fragment: str) -> str:

@@ -63,11 +63,6 @@ def named(catalog: Catalog, name: str) -> Environment:
 def select(catalog: Catalog, name: str, version: Version | None) -> Environment:
     """Return the row with this id, with another patch release of TensorFlow if one is requested.
 
-    Args:
-        catalog: The rows.
-        name: Id of the row.
-        version: Patch release; None for the row's own.
-
     Raises:
         UnknownEnvironment: There is no such row.
         UsageError: The row does not have that release.

@@ -187,12 +187,7 @@ class Stack:
 
 
 def stack_of(row: Environment, choice: BaseChoice | None) -> Stack:
-    """Return the requirements of an environment for a machine.
-
-    Args:
-        row: The environment.
-        choice: One of its bases; None for the wheel with the libraries that it was compiled with, without an image.
-    """
+    """Return the requirements of an environment on a base; without one, of its wheel with the CUDA of its build."""
     need, system = row.cuda, choice.system if choice else None
     return Stack(
         environment=row.id,

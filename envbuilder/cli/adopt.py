@@ -27,7 +27,7 @@ from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.core.work_directories import work_directory
 from envbuilder.image.dockerfile.spec_file import render_spec
 from envbuilder.image.lock_files import keep_own_files
-from envbuilder.lock.adopt import Adoption, choose_environment, software_changes, spec_of
+from envbuilder.lock.adopt import Adoption, choose_environment, requested_versions, software_changes, spec_of
 from envbuilder.lock.adopted_packages import Trials, resolvable
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, OwnFile
@@ -55,6 +55,8 @@ class _Machine:
     driver: str | None
     hosts: tuple[Path, ...]
     cpu: bool
+    tensorflow: str | None
+    python: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,7 @@ class _Wanted:
     """What the command line asks for.
 
     Attributes:
+        machine: The machines that must run the project, and the versions to use instead of the project's.
         beside: Directory of the spec; own files are below it.
     """
 
@@ -85,6 +88,10 @@ _machine_options = grouped(
     driver_option,
     host_option,
     click.option("--cpu", is_flag=True, help="Choose a CPU environment."),
+    click.option(
+        "--tensorflow", metavar="SPEC", help="TensorFlow to use instead of that of the project: 1.15, '>=2.4,<2.6'."
+    ),
+    click.option("--python", metavar="X.Y", help="Python version to use instead of that of the project."),
 )
 _written_options = grouped(
     "written",
@@ -203,8 +210,9 @@ def _write(  # noqa: PLR0913  the command in two halves
     except NoUsableBase as error:
         # A second `adopt` would be refused: the spec exists.
         error.hint = error.hint.replace("this command again", f"`{_lock_command(target)}`")
+        # The environment that can be built instead has neither the packages of the project nor its TensorFlow.
+        error.hint = error.hint.rpartition(f"for {adoption.spec.environment} itself: ")[2]
         if row and row.cuda:
-            # The environment that can be built instead may be of a release that the project does not run with.
             error.hint = f"`envbuilder adopt {folder} --cpu -o {folder / 'cpu.yaml'}` for a processor; {error.hint}"
         _end_without_lock(adoption, target, error, as_json=as_json)
     except EnvbuilderError as error:
@@ -233,8 +241,9 @@ def _end_without_lock(adoption: Adoption, target: Path, error: EnvbuilderError, 
 def _adopted(session: Session, folder: Path, wanted: _Wanted) -> Adoption:
     """Return what is concluded from a project, with a spec that can be resolved if an environment fits."""
     catalog, machine = session.catalog, wanted.machine
+    asked = requested_versions(machine.tensorflow, machine.python)
     reading = read_project(project_files(folder))
-    found = conclude(reading, load_api(session.settings.matrices))
+    found = conclude(reading, load_api(session.settings.matrices), asked)
     hosts = machines(catalog, machine.driver, machine.gpus, machine.hosts)
     choice = choose_environment(catalog, found, Query(hosts=hosts, cpu=machine.cpu))
     day = last_change(folder)
@@ -265,7 +274,8 @@ def _elsewhere(found: Conclusions) -> tuple[tuple[OwnFile, ...], tuple[UnusedLin
 
 def _resolve(session: Session, spec: Spec, *, seconds: float | None = None) -> None:
     built = f", {', '.join(spec.source_builds)} from source" if spec.source_builds else ""
-    notice(f"resolving {len(spec.packages)} packages on {spec.environment}{built}")
+    limit = "" if seconds is None else f" (at most {seconds:.0f} s)"
+    notice(f"resolving {len(spec.packages)} packages on {spec.environment}{built}{limit}")
     unpinned_lock(session, spec, seconds=TIME_LIMIT if seconds is None else seconds)
 
 

@@ -62,4 +62,4 @@ def _print(fetched: Fetched, output: Path) -> None:
     print_missing(fetched.missing)
     if not fetched.missing:
         for lock in fetched.locks:
-            click.echo(f"next, on another machine: `envbuilder fetch {lock} -o {output} --offline`")
+            click.echo(f"next: on another machine, `envbuilder fetch {lock} -o {output} --offline`")

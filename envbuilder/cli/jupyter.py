@@ -16,14 +16,15 @@ from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.progress import watched
 from envbuilder.cli.session import command_session
-from envbuilder.core.errors import UsageError
-from envbuilder.image.builder import Engine
+from envbuilder.core.errors import UnknownEnvironment, UsageError
+from envbuilder.image.builder import Engine, ImageRequest
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.image.servers import LOOPBACK, Server, free_port, jupyter, tensorboard, wait_for
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.containers import ContainerOptions
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.profiles import built, request_with
+from envbuilder.wiring.session import Session
 
 _LOGS = "/logs"
 _TOKEN_BYTES = 24
@@ -83,10 +84,19 @@ def serve(  # noqa: PLR0913  the options of `run`
     with watched(command_session(target), target or "lock") as (session, _):
         engine = chosen_engine(session, engine, ())
         started = _server(server, own_network=ENGINES[engine].own_network)
-        reference = built(session, request_with(session, target, started.profile, Sources()), engine)
+        reference = built(session, _request(session, target, started.profile), engine)
     runner = ENGINES[engine].runner(session)
-    with _told(started):
+    with _told(started, started.forwarding(session.settings.environ)):
         return run_container(session, (reference, runner), started.command, _container(options, server.logs, started))
+
+
+def _request(session: Session, target: str | None, profile: str) -> ImageRequest:
+    """Return the image with a profile; an unknown environment may be the name of a project's image."""
+    try:
+        return request_with(session, target, profile, Sources())
+    except UnknownEnvironment as error:
+        error.hint += "; for the image of a project, name its lock: `envbuilder run --jupyter DIR/envbuilder.lock`"
+        raise
 
 
 def _check(words: tuple[str, ...], runtime: NodeRuntime | None, server: ServerOptions) -> None:
@@ -126,13 +136,15 @@ def _container(options: ContainerOptions, logs: Path | None, server: Server) -> 
 
 
 @contextmanager
-def _told(server: Server) -> Iterator[None]:
+def _told(server: Server, forwarding: str) -> Iterator[None]:
     """Print the link of a server as soon as it answers, while the block runs."""
     ended = threading.Event()
 
     def tell() -> None:
         if wait_for(server, ended):
             notice(f"{server.title} is ready; Ctrl-C ends it")
+            if forwarding:
+                notice(f"you are logged in by SSH: on your own machine, run `{forwarding}`, then open the link there")
             click.echo(server.address)
 
     watcher = threading.Thread(target=tell, daemon=True)

@@ -13,7 +13,7 @@ from envbuilder.catalog.selection import matching
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.buildable import buildable_document, buildable_notes, catalog_document, catalog_notes
 from envbuilder.cli.output.printing import folded, json_option, meaning, notice, print_json, table
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.inventory import inventory
 

@@ -11,7 +11,7 @@ import click
 from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import REPOSITORY, source_options
 from envbuilder.cli.output.missing_files import missing_documents, print_missing, refuse_missing
-from envbuilder.cli.output.printing import json_option, print_json
+from envbuilder.cli.output.printing import folded, json_option, print_json
 from envbuilder.cli.output.progress import watched
 from envbuilder.cli.session import command_session
 from envbuilder.core.structure import document_of
@@ -43,7 +43,7 @@ def command(targets: Sequence[str], repository: str, sources: Sources, *, as_jso
     if missing:
         refuse_missing(missing)
     if not as_json:
-        click.echo(f"next: `envbuilder build --mirror {repository}`, or `sources: mirror:` in the spec")
+        click.echo(folded(f"next: `envbuilder build --mirror {repository}`, or `sources: mirror:` in the spec"))
 
 
 def _document(outcome: Mirrored) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def command(  # noqa: PLR0913  one parameter for each option
 
 
 def _where(base: ImageRef, building: ImageRef | None) -> str:
-    given = ", which `envbuilder build` gives to the engine"
+    given = ", which `envbuilder build` loads into the engine"
     if building:
         return f"the bases {base} and {building} (BUILD_BASE){given}"
     return f"the base {base}{'' if base.digest else given}"

@@ -13,7 +13,7 @@ import click
 
 from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import lock_argument, source_options
-from envbuilder.cli.output.printing import json_option, print_json
+from envbuilder.cli.output.printing import folded, json_option, print_json
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import BuildFailed
 from envbuilder.core.structure import document_of
@@ -74,7 +74,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
 
 def _build(folder: Path, surroundings: Surroundings, session: Session, layer_format: LayerFormat) -> BuildAttempt:
     here = session.settings
-    session.progress(f"building in {surroundings.name} surroundings")
+    session.progress(f"building with {_about(surroundings)}")
     home = folder / "home"
     home.mkdir()
     environ = {
@@ -104,11 +104,17 @@ def _build(folder: Path, surroundings: Surroundings, session: Session, layer_for
     )
 
 
+def _about(surroundings: Surroundings) -> str:
+    """Return the conditions of a build in words."""
+    settings = " ".join(f"{name}={value}" for name, value in surroundings.environ)
+    jobs = f"{surroundings.jobs} job{'' if surroundings.jobs == 1 else 's'}"
+    return f"umask {surroundings.umask:03o}, {jobs}, {settings}"
+
+
 def _tell(lock: Lock, attempts: tuple[BuildAttempt, ...], differ: tuple[str, ...]) -> None:
     for attempt in attempts:
-        settings = " ".join(f"{name}={value}" for name, value in attempt.surroundings.environ)
-        about = f"umask {attempt.surroundings.umask:03o}, {attempt.surroundings.jobs} jobs, {settings}"
-        click.echo(f"{attempt.manifest}  {attempt.seconds:.1f}s  {about}")
+        click.echo(attempt.manifest)
+        click.echo(folded(f"  {attempt.seconds:.1f}s with {_about(attempt.surroundings)}"))
     if differ:
         click.echo(f"the images differ in layers {', '.join(differ)}")
     elif len({attempt.manifest for attempt in attempts}) > 1:

@@ -15,7 +15,7 @@ from elftools.construct import ConstructError
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerNeedSection
+from elftools.elf.gnuversions import GNUVerNeedSection, VersionAuxiliary
 from elftools.elf.sections import Section, SymbolTableSection
 
 from envbuilder.core.corrupt_file import Damaged
@@ -134,9 +134,19 @@ def read_shared_object(elf: ELFFile) -> SharedObject:
             soname=next((text for name, text in tags if name == "DT_SONAME"), ""),
             needed=tuple(text for name, text in tags if name == "DT_NEEDED"),
             runpath=tuple(dict.fromkeys(folder for text in search for folder in text.split(":") if folder)),
-            versions=_newest(_versions(sections)),
+            versions=_newest(str(each.name) for each in _versions(sections)),
             data=tuple(_data(sections, elf.stream_len)),
         )
+
+
+def needed_versions(elf: ELFFile) -> dict[int, str]:
+    """Return the names of the symbol versions that an open ELF file needs, by their number.
+
+    Raises:
+        Damaged: Its tables have invalid offsets.
+    """
+    with reading_elf():
+        return {int(each["vna_other"]): str(each.name) for each in _versions(elf.iter_sections())}
 
 
 def read_search_path(elf: ELFFile) -> SearchPath | None:
@@ -187,18 +197,14 @@ def _tags(sections: Iterable[Section]) -> Iterator[tuple[str, str]]:
                     yield name, getattr(tag, name.removeprefix("DT_").lower())
 
 
-def _versions(sections: Iterable[Section]) -> Iterator[str]:
+def _versions(sections: Iterable[Section]) -> Iterator[VersionAuxiliary]:
+    """Yield the entries for symbol versions that the file needs."""
     for section in sections:
         if isinstance(section, GNUVerNeedSection):
             if section.num_versions() > _MOST:
                 raise Damaged(f"an ELF file that claims to need {section.num_versions()} sets of symbol versions")
-            yield from _few(_names(section), "symbol versions")
-
-
-def _names(section: GNUVerNeedSection) -> Iterator[str]:
-    for _, auxiliaries in section.iter_versions():
-        for auxiliary in auxiliaries:
-            yield str(auxiliary.name)
+            entries = (entry for _, auxiliaries in section.iter_versions() for entry in auxiliaries)
+            yield from _few(entries, "symbol versions")
 
 
 def _few(items: Iterator[T], what: str) -> Iterator[T]:

@@ -148,11 +148,7 @@ def read_text(file: Path) -> str:
 
 
 def read_stream(stream: BinaryIO, name: str) -> str:
-    """Return the UTF-8 text of a stream, such as standard input.
-
-    Args:
-        stream: Read to its end.
-        name: Its name in faults.
+    """Return the UTF-8 text of a stream, such as standard input, read to its end.
 
     Raises:
         InvalidInput: It cannot be read, is too large, or is not UTF-8 text.

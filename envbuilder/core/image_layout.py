@@ -42,10 +42,5 @@ def home(account: str) -> str:
 
 
 def site_packages(series: str, venv: str = VENV) -> str:
-    """Return the directory of installed packages.
-
-    Args:
-        series: Release of the interpreter, such as `3.8`.
-        venv: The virtual environment.
-    """
+    """Return the directory of installed packages for a release of the interpreter such as `3.8`."""
     return f"{venv}/lib/python{series}/site-packages"

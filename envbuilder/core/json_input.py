@@ -20,12 +20,11 @@ class BadJson(ValueError):
     """A text is not JSON, or exceeds a limit."""
 
 
-def load_json(content: str | bytes, *, limit: int = LARGEST, surrogates: bool = False) -> object:
+def load_json(content: str | bytes, *, surrogates: bool = False) -> object:
     """Read a JSON document.
 
     Args:
         content: The document; bytes are UTF-8.
-        limit: Maximum in bytes.
         surrogates: Accept lone surrogates, which cannot be encoded as UTF-8.
 
     Raises:
@@ -39,8 +38,8 @@ def load_json(content: str | bytes, *, limit: int = LARGEST, surrogates: bool = 
         Traceback (most recent call last):
         envbuilder.core.json_input.BadJson: the key 'a' is duplicated
     """
-    if len(content) > limit:
-        raise BadJson(f"more than {limit} bytes")
+    if len(content) > LARGEST:
+        raise BadJson(f"more than {LARGEST} bytes")
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
         value: object = json.loads(

@@ -67,12 +67,7 @@ def holds(tree: Path) -> bool:
 
 
 def compare(tree: Path, *, fully: bool = False) -> State:
-    """Compare a tree with its manifest.
-
-    Args:
-        tree: The tree.
-        fully: Whether to read all files, regardless of their metadata.
-    """
+    """Compare a tree with its manifest; read all files, regardless of their metadata, if `fully` is set."""
     try:
         with open_regular(manifest_of(tree)) as stream:
             schema, recorded, digest = stream.readline(_HEAD).decode("ascii").split()

@@ -37,12 +37,8 @@ def quantity(value: float, unit: str) -> str:
         return f"{_digits(value)} {unit}".rstrip()
     factor, scale = _SCALES[unit]
     # Round first, so that 1023.9 KiB becomes 1 MiB, not 1024 KiB.
-    step, name = next((step for step in scale if _fits(value * factor, step[0])), scale[-1])
+    step, name = next((step for step in scale if abs(value * factor) / step[0] >= 0.9995), scale[-1])
     return f"{_digits(value * factor / step)} {name}"
-
-
-def _fits(value: float, step: float) -> bool:
-    return abs(value) / step >= 0.9995
 
 
 def _digits(value: float) -> str:

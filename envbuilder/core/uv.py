@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from envbuilder.core.errors import DiskFull, EnvbuilderError, MachineError, SourceUnreachable, ToolFailed
@@ -75,6 +75,7 @@ class Uv:
     cache: Path
     environ: Mapping[str, str]
     index: str = ""
+    _pythons: dict[str, Path | None] = field(default_factory=dict, repr=False, compare=False)
 
     def run(
         self,
@@ -114,6 +115,11 @@ class Uv:
         Args:
             series: Preferred major and minor version; another one is acceptable.
         """
+        if series not in self._pythons:
+            self._pythons[series] = self._find_python(series)
+        return self._pythons[series]
+
+    def _find_python(self, series: str) -> Path | None:
         for wanted in ([series], []):
             done = subprocess.run(
                 [str(self.program), "python", "find", "--no-project", *wanted],

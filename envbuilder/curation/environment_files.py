@@ -15,7 +15,7 @@ from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.core.yaml.documents import parse
-from envbuilder.core.yaml.plain import plain_of
+from envbuilder.core.yaml.structured import plain_of
 
 _FEATURES = ("libcupti.so", "libnvshmem_host.so")
 """Libraries of the profiler and of multi-node communication, which are optional."""
@@ -55,11 +55,7 @@ def document_text(comments: str, document: dict[str, Plain]) -> str:
 def with_measured(document: dict[str, Plain], claims: Claims, *, sha256: str, source: str) -> dict[str, Plain]:
     """Return a row's document with the measurement in place of its claims.
 
-    Args:
-        document: The row.
-        claims: The measurement.
-        sha256: The measured wheel.
-        source: Names the wheel and the date; replaces the source that names another wheel.
+    `source` names the wheel and the date; it replaces the source that names another wheel.
     """
     tensorflow = _mapping(document.get("tensorflow"))
     tensorflow["glibc"] = claims.glibc.text

@@ -103,13 +103,9 @@ def library_set(catalog: Catalog, release: NewRelease) -> LibrarySet | None:
 def new_environment(
     model: Environment, document: dict[str, Plain], release: NewRelease, libraries: str
 ) -> dict[str, Plain]:
-    """Return the document of the new row.
+    """Return the document of the new row, a copy of the model's with the measurement.
 
-    Args:
-        model: The row that is copied.
-        document: That row's document.
-        release: The measurement.
-        libraries: Id of the library set for bases that take CUDA from wheels; empty keeps that of the model.
+    `libraries` is the library set for bases that take CUDA from wheels; empty keeps that of the model.
 
     Raises:
         UsageError: No base of the model has an interpreter for which there is a wheel.

@@ -30,8 +30,7 @@ from envbuilder.diagnostics.checks.expectation import expect_bare
 from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.report.json_format import json_report
-from envbuilder.lock.closures import Closure
-from envbuilder.lock.create import Measure, with_sizes
+from envbuilder.lock.closures import Answer, Closure, Measure, with_sizes
 from envbuilder.lock.resolve.requests import build_request, row_request
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures, dump_closures, merged, request_digest
@@ -122,12 +121,7 @@ class _Unresolved:
 def prove(row: Environment, grade: Grade, ports: ProofPorts, *, again: bool = False, relock: bool = False) -> Proven:
     """Prove one row up to a grade, and record each step as soon as it is known.
 
-    Args:
-        row: The row.
-        grade: `resolved`, `cpu`, `image-with-stand-ins`, `image` or `gpu`.
-        ports: The ports.
-        again: Also if the evidence exists and is valid.
-        relock: Resolve anew instead of using the shipped closures.
+    `again`: also if the evidence exists and is valid; `relock`: resolve anew instead of using the shipped closures.
     """
     closures, refused = _closures(row, ports, relock=relock)
     digests = {closure.digest for closure in closures}
@@ -201,7 +195,7 @@ def _closures(
 
 def _closure(row: Environment, choice: BaseChoice, ports: ProofPorts, *, relock: bool) -> Closure | _Unresolved:
     request = row_request(row, choice)
-    answers = ((choice.system.id, request_digest(request)),)
+    answers = (Answer(base=choice.system.id, request=request_digest(request)),)
     shipped = None if relock else ports.shipped.find(row.id, request)
     if shipped is not None:
         return _with_sizes(replace(shipped, answers=answers), ports)

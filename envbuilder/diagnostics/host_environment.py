@@ -259,13 +259,13 @@ def _host(url: str) -> str:
     return f"{host}:{port}" if host and port else host
 
 
-def without_login(address: str) -> str:
-    """Return a proxy's address without user and password.
+def masked_proxy(address: str) -> str:
+    """Return a proxy's address as it may be shown: with … in place of user and password.
 
     Example:
-        >>> without_login("http://me:secret@proxy.example:3128/")
+        >>> masked_proxy("http://me:secret@proxy.example:3128/")
         'http://…@proxy.example:3128'
-        >>> without_login("proxy.example:3128"), without_login("me:se@cret@proxy.example")
+        >>> masked_proxy("proxy.example:3128"), masked_proxy("me:se@cret@proxy.example")
         ('proxy.example:3128', '…@proxy.example')
     """
     scheme, separator, rest = address.rpartition("://")

@@ -34,7 +34,6 @@ class Assembled:
 
     Attributes:
         lock: Its lock, which now contains the digests of the image.
-        plan: The plan that was followed.
         image: The image; its layers are in the store, except those that its registries held.
         made: Ids of the layers that were made by this run; the others were in the store.
         notes: Messages for the user: paths that two distributions contain, missing libraries.
@@ -95,6 +94,7 @@ def assemble(  # noqa: PLR0913  three are options
         BuildFailed: A source distribution cannot be built.
         ToolFailed: The image's interpreter cannot be run here.
         DiskFull: There is no room.
+        UsageError: An image needs OS packages that only a container engine can install.
     """
     started = context.clock()
     context.work.mkdir(parents=True, exist_ok=True)
@@ -111,6 +111,9 @@ def assemble(  # noqa: PLR0913  three are options
             draft(lock, layer_format, context, work, _elsewhere(target, digests_only=digests_only, whole=whole))
             for lock, target in zip(locks, targets, strict=True)
         ]
+        for each in drafts:
+            # Before anything is fetched.
+            each.refuse_apt()
         fetching = Fetching(context=context, journal=journal, stack=stack, cancellation=cancellation)
         making = Making(context=context, journal=journal, fetching=fetching, stack=stack)
         for each in drafts:

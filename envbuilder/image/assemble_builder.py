@@ -13,7 +13,7 @@ from envbuilder.image.attest import attest
 from envbuilder.image.builder import BuildOptions, BuildRun, BuiltImage, BuiltLayer, Delivered, ImageRequest
 from envbuilder.image.builds import BuildEvent
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.deliver import Delivery, Destinations, ImagePushes
+from envbuilder.image.deliver import Delivery, ImagePushes
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import KeptImage, Records
 from envbuilder.lock.ingredient_sources import Sources
@@ -35,9 +35,6 @@ class AssembleBuilder:
     """The `ImageBuilder` that needs no container engine.
 
     Attributes:
-        context: Returns what images are assembled with.
-        delivery: Brings images to their destinations.
-        records: Records the images.
         keep_lock: Receives each lock, with the digests of its image, after delivery; not if a layer cache stated one.
     """
 
@@ -97,14 +94,7 @@ class AssembleBuilder:
             else:
                 # An older image must not keep its name.
                 self.records.forget_image(name)
-        destinations = Destinations(
-            names=request.names,
-            output=options.output,
-            attestations=options.attestations,
-            load=options.load,
-            epoch=assembled.lock.epoch,
-        )
-        return self.delivery.deliver(image, destinations, pushes)
+        return self.delivery.deliver(image, request.names, options, pushes, epoch=assembled.lock.epoch)
 
     def _is_here(self, image: AssembledImage) -> bool:
         return all(self.delivery.store.has(layer.blob.digest) for layer in image.layers)

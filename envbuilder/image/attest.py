@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from envbuilder.core.json_fields import parsed
-from envbuilder.image.attestation.artifacts import attached
 from envbuilder.image.attestation.provenance import MEDIA_TYPE as PROVENANCE
 from envbuilder.image.attestation.provenance import PREDICATE as PROVENANCE_PREDICATE
 from envbuilder.image.attestation.provenance import provenance, statement
 from envbuilder.image.plan.keys import VERSION
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.oci.images import AssembledImage, LayerFormat
+from envbuilder.oci.documents import EMPTY, document, entry, json_document
+from envbuilder.oci.images import MANIFEST_TYPE, AssembledImage, Descriptor, LayerFormat, SmallBlob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,6 @@ class Statement:
     """A statement about an image that can be signed.
 
     Attributes:
-        title: What it is.
         predicate_type: Type of its content, as an address.
         content: The in-toto statement.
     """
@@ -35,23 +34,45 @@ def attest(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> Asse
     """Return an image with its bill of materials (CycloneDX) and its provenance (in-toto) attached."""
     from envbuilder.image.attestation.bill_of_materials import MEDIA_TYPE, bill_of_materials  # noqa: PLC0415  loads cyclonedx
 
-    name, manifest = digest(lock), image.manifest.descriptor
+    name, subject = digest(lock), image.manifest.descriptor
     created = datetime.fromtimestamp(lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    documents = (
-        (MEDIA_TYPE, "sbom.cdx.json", bill_of_materials(lock, name)),
-        (PROVENANCE, "provenance.json", provenance(lock, name, manifest.digest, layer_format, str(VERSION))),
+    bill = document(MEDIA_TYPE, bill_of_materials(lock, name))
+    origin = document(PROVENANCE, provenance(lock, name, subject.digest, layer_format, str(VERSION)))
+    return replace(
+        image,
+        attached=(
+            attached(bill, "sbom.cdx.json", subject, created),
+            attached(origin, "provenance.json", subject, created),
+        ),
     )
-    return replace(image, attached=attached(documents, manifest, created))
+
+
+def attached(content: SmallBlob, name: str, subject: Descriptor, created: str) -> tuple[SmallBlob, SmallBlob]:
+    """Return the manifest that attaches a document to an image, and the document.
+
+    Args:
+        content: The document; its media type is the type of the artifact.
+        name: File name of the document.
+        subject: Manifest of the image.
+        created: The image's own creation time.
+
+    Source: OCI image specification 1.1, "Guidelines for artifact usage" and the field `subject`,
+    https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md
+    """
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST_TYPE,
+        "artifactType": content.descriptor.media_type,
+        "config": entry(EMPTY.descriptor),
+        "layers": [entry(content.descriptor) | {"annotations": {"org.opencontainers.image.title": name}}],
+        "subject": entry(subject),
+        "annotations": {"org.opencontainers.image.created": created},
+    }
+    return json_document(MANIFEST_TYPE, manifest), content
 
 
 def statements(lock: Lock, manifest: str, layer_format: LayerFormat) -> tuple[Statement, ...]:
-    """Return the statements of a lock about its image: bill of materials and provenance.
-
-    Args:
-        lock: The lock.
-        manifest: Digest of the manifest of the image.
-        layer_format: Format of its layers.
-    """
+    """Return the statements of a lock about the image with a manifest: bill of materials and provenance."""
     from envbuilder.image.attestation.bill_of_materials import PREDICATE, bill_of_materials  # noqa: PLC0415  loads cyclonedx
 
     name = digest(lock)

@@ -138,12 +138,7 @@ class BaseContents:
     """The `Bases` of locks.
 
     Attributes:
-        debian: Makes trees of .deb packages.
         registry_mirror: Registry that replaces the one that a lock names; empty for none.
-        connect: Opens a client for registries.
-        store: Receives the layers of registry images.
-        runner: Unpacks registry images.
-        listener: Receives the progress of transfers.
     """
 
     debian: DebTrees

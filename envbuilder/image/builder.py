@@ -47,8 +47,6 @@ class ImageRequest:
     """One image to build.
 
     Attributes:
-        lock: Its lock.
-        sources: Sources of the files.
         names: `repository:tag` of the image.
     """
 
@@ -107,7 +105,6 @@ class Delivered:
     Attributes:
         output: Path that was written; None for none.
         loaded: Result of loading it into the container engine; None if that was not requested.
-        pushes: Results of the pushes to registries.
     """
 
     output: Path | None = None
@@ -137,7 +134,6 @@ class BuiltLayer:
     """One layer of an image.
 
     Attributes:
-        title: Description of its content.
         size: Bytes: packed where the digest is known, else as the engine counts them.
         id: Name of the layer in the plan; empty for an engine with layers of its own.
         digest: Digest of the packed layer; empty when the engine keeps none.
@@ -164,8 +160,6 @@ class BuiltImage:
         manifest: Digest of its manifest; empty if only a registry makes one.
         size: Bytes of all layers, as those of the layers are counted.
         layers: Lowest first; empty ones are left out.
-        run: Steps and duration of the build.
-        delivered: Destinations that received it.
         notes: Messages for the user.
         is_here: False if layers are in the registry only, so that it cannot be run from this machine's cache.
     """

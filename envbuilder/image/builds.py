@@ -30,23 +30,20 @@ class EngineInfo:
 
     Attributes:
         name: `docker`.
-        version: Version of the engine, such as `20.10.24`.
-        api: Version of its API.
         storage: Storage driver, such as `overlay2` or `overlayfs` (containerd store).
         gpus: True if it can give GPUs to a container (NVIDIA runtime or CDI).
         sessionless_buildkit: True if `POST /build?version=2` works without a client session.
         root: Directory of its data; empty if it does not report it.
-        rootless: True if it runs without root.
         mirrors: Mirrors of its default registry, in order.
         context: Name of the Docker context that names it; empty for none.
     """
 
     name: str
-    version: str
-    api: str
-    storage: str
+    version: str = ""
+    api: str = ""
+    storage: str = ""
     gpus: bool
-    sessionless_buildkit: bool
+    sessionless_buildkit: bool = False
     root: str = ""
     rootless: bool = False
     mirrors: tuple[str, ...] = ()
@@ -67,11 +64,11 @@ class ImageInfo:
     """
 
     id: str
-    tags: tuple[str, ...]
-    digests: tuple[str, ...]
-    diff_ids: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    digests: tuple[str, ...] = ()
+    diff_ids: tuple[str, ...] = ()
     labels: tuple[tuple[str, str], ...]
-    size: int
+    size: int = 0
 
     def label(self, name: str) -> str:
         """Return the value of a label; empty if it is not set."""
@@ -85,9 +82,7 @@ class BuildRequest:
     Attributes:
         folder: Rendered directory; its `Dockerfile` is built with the directory as context.
         tags: `repository:tag` to give the image, only when the whole build has succeeded.
-        builder: Builder to use.
         args: Build arguments, sorted by name. Proxy settings belong here: the engine keeps them out of the history.
-        network: `host` or `default`.
         use_cache: False builds every step again.
     """
 
@@ -95,7 +90,6 @@ class BuildRequest:
     tags: tuple[str, ...]
     builder: Builder
     args: tuple[tuple[str, str], ...] = ()
-    network: str = "host"
     use_cache: bool = True
 
 
@@ -166,10 +160,7 @@ class BuildResult:
     """A finished build.
 
     Attributes:
-        image: The image.
         layers: Its layers that are not empty, lowest first.
-        steps: The steps of the engine.
-        builder: The builder that was used.
         seconds: Wall time of the whole request.
     """
 
@@ -185,9 +176,6 @@ class LoadResult:
     """An assembled image that was loaded into an engine.
 
     Attributes:
-        image: The image as the engine has it.
-        sent_bytes: Bytes of layers that were sent.
-        sent_layers: Layers that were sent.
         present_layers: Layers that the engine had before.
     """
 

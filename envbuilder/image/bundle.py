@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,7 +16,7 @@ from envbuilder.core.names import shown
 from envbuilder.lock.lock import Lock, OsPackagePin
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import Kind, Member, file_of, opened_at
+from envbuilder.oci.tar.members import file_from, file_of
 from envbuilder.oci.tar.writing import Written, write
 
 LOCK_NAME = "envbuilder.lock"
@@ -30,11 +29,7 @@ _COPY = "copy it again from its source"
 def bundle(lock: Lock, out: Path, store: Store, digests: Iterable[str]) -> Written:
     """Write a bundle; the same lock gives the same bytes.
 
-    Args:
-        lock: The lock, which is part of the bundle.
-        out: File to write.
-        store: Contains every file.
-        digests: Digests of the files that a rebuild needs.
+    The store must contain the files with these digests; the bundle contains them and the lock.
 
     Raises:
         SourceUnreachable: A file of the lock is not in the store and cannot be fetched.
@@ -43,17 +38,8 @@ def bundle(lock: Lock, out: Path, store: Store, digests: Iterable[str]) -> Writt
     """
     members = [file_of(LOCK_NAME, dump(lock).encode(), mtime=lock.epoch)]
     for digest in sorted(set(digests)):
-        path = _there(digest, lock, store)
-        members.append(
-            Member(
-                path=f"{_BLOBS}/{digest.removeprefix('sha256:')}",
-                kind=Kind.FILE,
-                mode=0o644,
-                mtime=lock.epoch,
-                size=path.stat().st_size,
-                open=partial(opened_at, path, 0),
-            )
-        )
+        name = f"{_BLOBS}/{digest.removeprefix('sha256:')}"
+        members.append(file_from(_there(digest, lock, store), name, mtime=lock.epoch))
     return write(members, out)
 
 
@@ -84,12 +70,9 @@ def _name_of(digest: str, lock: Lock) -> str:
 def open_bundle(path: Path, store: Store, check: Callable[[BinaryIO], None] = lambda _: None) -> Lock:
     """Add the files of a bundle to the store, each verified by its name, and return its lock.
 
-    Hashes prove only that the files belong to the lock in the same archive; a signature proves the author of both.
+    `check` raises if the bundle is not signed as required; it is called before anything is read.
 
-    Args:
-        path: The bundle.
-        store: Receives its files.
-        check: Raises if the bundle is not signed as required; called before anything is read.
+    Hashes prove only that the files belong to the lock in the same archive; a signature proves the author of both.
 
     Raises:
         UsageError: It is not a bundle.

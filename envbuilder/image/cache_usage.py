@@ -78,15 +78,11 @@ def room_usage(cache: Path) -> tuple[tuple[Room, int], ...]:
 def prune(cache: Path, store: Store, records: Records, *, everything: bool) -> Pruned:
     """Remove everything that can be made or fetched again and is not in use.
 
-    Waits until no build uses the store.
+    Only what no image needs is removed: downloads, layers and unpacked trees of images that are gone, and what killed
+    processes left; with `everything`, images, bases, interpreter archives, locks and logs too. The dates of Debian's
+    suites always stay: without them a mirror could offer an older release.
 
-    Args:
-        cache: The cache directory.
-        store: The store in it.
-        records: Its records.
-        everything: Images, bases, interpreter archives, locks and logs too; otherwise only what no image needs:
-            downloads, layers and unpacked trees of images that are gone, and what killed processes left. The dates of
-            Debian's suites always stay: without them a mirror could offer an older release.
+    Waits until no build uses the store.
     """
     with store.alone():
         freed = _prune_store(store, records, everything=everything)

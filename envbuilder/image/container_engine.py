@@ -124,11 +124,7 @@ class EngineRuns(Protocol):
         ...
 
     def follow(self, request: RunRequest, console: Console) -> int:
-        """Run a command in a new container without time limit, connected to standard streams.
-
-        Args:
-            request: Command to run; its `timeout` and `copy_out` are ignored.
-            console: The standard streams.
+        """Run a command in a new container without time limit; its `timeout` and `copy_out` are ignored.
 
         Returns:
             Its exit status; 127 and 126 if it cannot be started, as in a shell.

@@ -33,10 +33,6 @@ class ImageContent:
         manifest: Digest of its manifest; empty if the engine keeps none.
         diff_ids: Digest of each layer's tar, lowest first.
         assembled: True if its metadata says that it was assembled, so that its layers depend on its lock alone.
-        labels: Its labels.
-        env: Its environment variables.
-        user: User that it runs as.
-        folder: Working directory.
         paths: Every path, relative, without directories, with the target of a symbolic link, else empty.
         libraries: Every ELF file, sorted by path.
         texts: Small files that checks read, by relative path: the lock, metadata of distributions, loader settings,
@@ -67,7 +63,6 @@ class ContentExpectation:
     """The required content of an image.
 
     Attributes:
-        lock: All pins.
         lock_text: Canonical text of the pins, which is in the image.
         labels: As in the plan.
         env: As in the plan.

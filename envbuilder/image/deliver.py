@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from envbuilder.image.builder import Delivered
+from envbuilder.image.builder import BuildOptions, Delivered
 from envbuilder.image.container_engine import EngineArchives, Listener
 from envbuilder.image.layers.ports import LayerPushes
 from envbuilder.lock.ingredient_sources import Sources
@@ -25,26 +25,6 @@ from envbuilder.oci.transfers import PushResult
 _ARCHIVES = (".tar",)
 _SQUASHES = (".sqsh", ".squashfs", ".sqfs")
 _SIFS = (".sif",)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Destinations:
-    """The destinations of an image, beside the store.
-
-    Attributes:
-        names: `repository:tag` of the image.
-        output: A directory (OCI layout), a `.tar` (OCI archive that Docker loads too), a `.sqsh` or a `.sif`;
-            None for none.
-        attestations: Also write bill of materials and provenance into a layout or archive.
-        load: Load it into the container engine.
-        epoch: Time stamp for formats that have one.
-    """
-
-    names: tuple[str, ...]
-    output: Path | None = None
-    attestations: bool = False
-    load: bool = False
-    epoch: int = 0
 
 
 class ImagePushes(LayerPushes, Protocol):
@@ -71,9 +51,6 @@ class Delivery:
     """Bring assembled images to where they are wanted.
 
     Attributes:
-        store: Contains the layers.
-        engine: Loads an image.
-        registry: Takes an image.
         search_path: Directories of programs, as in PATH.
         sandbox: Returns what programs that read an image run in.
     """
@@ -84,13 +61,17 @@ class Delivery:
     search_path: str
     sandbox: Callable[[], Sandbox]
 
-    def deliver(self, image: AssembledImage, wanted: Destinations, pushes: ImagePushes) -> Delivered:
+    def deliver(
+        self, image: AssembledImage, names: Sequence[str], options: BuildOptions, pushes: ImagePushes, *, epoch: int
+    ) -> Delivered:
         """Bring an image to all its destinations.
 
         Args:
             image: The image; layers that it is only pushed with may be missing from the store.
-            wanted: The destinations.
+            names: `repository:tag` of the image.
+            options: Name the other destinations.
             pushes: Its pushes.
+            epoch: Time stamp for formats that have one, in seconds since 1970.
 
         Raises:
             EngineError: The engine refuses it.
@@ -99,24 +80,25 @@ class Delivery:
             ToolMissing: A squashfs or SIF file needs mksquashfs.
             VerificationFailed: The store is damaged, or the other side has something else now.
         """
-        if wanted.output:
-            self._write(image, wanted, wanted.output)
-        loaded = self.engine.load_image(image, self.store, wanted.names) if wanted.load else None
-        return Delivered(output=wanted.output, loaded=loaded, pushes=pushes.finish(image))
+        if options.output:
+            self._write(image, names, options.output, attestations=options.attestations, epoch=epoch)
+        loaded = self.engine.load_image(image, self.store, tuple(names)) if options.load else None
+        return Delivered(output=options.output, loaded=loaded, pushes=pushes.finish(image))
 
-    def _write(self, image: AssembledImage, wanted: Destinations, output: Path) -> None:
+    def _write(
+        self, image: AssembledImage, names: Sequence[str], output: Path, *, attestations: bool, epoch: int
+    ) -> None:
         """Write an image to a path, whose suffix says in which form."""
         if output.suffix in _SQUASHES:
-            self._write_squashfs(image, output, wanted.epoch)
+            self._write_squashfs(image, output, epoch)
         elif output.suffix in _SIFS:
             with TemporaryDirectory(dir=output.absolute().parent, prefix=f".{output.name}.") as name:
                 part = Path(name, "image.sqsh")
-                self._write_squashfs(image, part, wanted.epoch)
-                write_sif(part, output, digest=image.manifest.descriptor.digest, epoch=wanted.epoch)
-        elif output.suffix in _ARCHIVES:
-            write_archive(image, self.store, output, wanted.names, attestations=wanted.attestations)
+                self._write_squashfs(image, part, epoch)
+                write_sif(part, output, digest=image.manifest.descriptor.digest, epoch=epoch)
         else:
-            write_layout(image, self.store, output, wanted.names, attestations=wanted.attestations)
+            write = write_archive if output.suffix in _ARCHIVES else write_layout
+            write(image, self.store, output, names, attestations=attestations)
 
     def _write_squashfs(self, image: AssembledImage, output: Path, epoch: int) -> None:
         write_squashfs(image, self.store, output, epoch=epoch, search_path=self.search_path, sandbox=self.sandbox)

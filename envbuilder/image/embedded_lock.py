@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from envbuilder.core.archives.tar_reader import TarReader
 from envbuilder.core.errors import InvalidInput, UsageError
 from envbuilder.core.files import LONGEST
 from envbuilder.core.image_layout import LOCK_FILE
-from envbuilder.image.builds import EngineInfo, ImageInfo
+from envbuilder.image.builds import ImageInfo
+from envbuilder.image.container_engine import EngineState
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import load
 from envbuilder.oci.layout.layer_compression import unpacked
-from envbuilder.oci.layout.layer_tar import LayerTar
 from envbuilder.oci.runtime.command import RunRequest, RunResult
 
 LOCK_IN_IMAGE = f"/{LOCK_FILE}"
@@ -22,12 +23,8 @@ LOCK_IN_IMAGE = f"/{LOCK_FILE}"
 _GIVING_UP = 60.0
 
 
-class ImageEngine(Protocol):
+class ImageEngine(EngineState, Protocol):
     """The part of a container engine for looking inside an image; assembled images need no daemon."""
-
-    def info(self) -> EngineInfo:
-        """Return the properties of what runs the commands."""
-        ...
 
     def image(self, reference: str) -> ImageInfo | None:
         """Return the image with this reference or id; None if there is none."""
@@ -87,19 +84,15 @@ def lock_in_layers(layers: Sequence[Callable[[Path], None]], place: str, work: P
 
 def _lock_in_blob(blob: Path) -> bytes | None:
     with unpacked(blob) as stream:
-        tar = LayerTar(stream, blob.name)
-        for found in tar.members():
-            if found.member.path == LOCK_FILE and found.member.size <= LONGEST:
+        tar = TarReader(stream, blob.name)
+        for entry in tar.entries():
+            if entry.path == LOCK_FILE and entry.size <= LONGEST:
                 return b"".join(tar.content())
     return None
 
 
 def lock_in(content: bytes | None, place: str) -> Lock:
-    """Return the lock in a file of an image.
-
-    Args:
-        content: The file; None if it does not exist.
-        place: Its location, for errors.
+    """Return the lock in a file of an image, by the content of that file; None if there is no file.
 
     Raises:
         UsageError: There is none.

@@ -28,12 +28,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedFile:
-    """A file that a lock needs.
-
-    Attributes:
-        path: Its path in the directory.
-        digest: Of its content.
-    """
+    """A file that a lock needs."""
 
     path: str
     digest: str
@@ -45,7 +40,6 @@ class FileDirectory:
 
     Attributes:
         folder: Created on first use.
-        store: Contains the files.
         progress: Progress callback; receives one line of text.
     """
 

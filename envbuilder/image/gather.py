@@ -27,12 +27,7 @@ from envbuilder.oci.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unavailable:
-    """Files of a lock that could not be fetched.
-
-    Attributes:
-        names: Names of the files.
-        error: The reason.
-    """
+    """Files of a lock that could not be fetched."""
 
     names: tuple[str, ...]
     error: EnvbuilderError
@@ -43,12 +38,6 @@ class Gatherer:
     """Fetches the files of locks.
 
     Attributes:
-        store: Receives every file.
-        files: Finds interpreter archives and tools.
-        packages: Fetches Python packages.
-        debian: Fetches OS packages.
-        archives: Fetches vendor archives.
-        bases: Opens bases.
         progress: Progress callback; receives one line of text.
     """
 

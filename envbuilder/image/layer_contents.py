@@ -12,13 +12,12 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from envbuilder.core.archives.tar_reader import FILE, SYMLINK, TarEntry, TarReader
 from envbuilder.core.elf_segments import MAGIC
 from envbuilder.core.image_layout import LIBRARIES, LOCK_FILE, PYTHON, VENV
 from envbuilder.core.json_fields import parsed, record, records, text
 from envbuilder.image.contents import ImageContent, LibraryFile
 from envbuilder.oci.layout.layer_compression import unpacked
-from envbuilder.oci.layout.layer_tar import LayerMember, LayerTar
-from envbuilder.oci.tar.members import Kind, Member
 
 _COMPARED = re.compile(
     rf".*/site-packages/.*|{LIBRARIES}/lib(?:cu|nv)[^/]*|(?!usr/(?!local/)|lib|bin/|sbin/|var/|{PYTHON}/).*"
@@ -116,28 +115,28 @@ class _Look:
     def at(self, blob: Path) -> _Layer:
         """Return the content of a blob."""
         with unpacked(blob) as stream:
-            tar = LayerTar(stream, blob.name)
-            for each in tar.members():
-                self._note(each, tar)
+            tar = TarReader(stream, blob.name)
+            for entry in tar.entries():
+                self._note(entry, tar)
             self.layer.diff_id = stream.diff_id()
         return self.layer
 
-    def _note(self, each: LayerMember, tar: LayerTar) -> None:
-        path = each.member.path
+    def _note(self, entry: TarEntry, tar: TarReader) -> None:
+        path = entry.path
         above, _, name = path.rpartition("/")
         if name == _OPAQUE:
             self.layer.emptied.append(above)
         elif name.startswith(_WHITEOUT):
             self.layer.gone.append(f"{above}/{name.removeprefix(_WHITEOUT)}".lstrip("/"))
-        elif each.link_to:
-            self.layer.links.append((path, each.link_to))
-        elif each.member.kind is Kind.SYMLINK:
-            self.layer.paths[path] = each.member.target
-        elif each.member.kind is Kind.FILE:
+        elif entry.link_to:
+            self.layer.links.append((path, entry.link_to))
+        elif entry.flag == SYMLINK:
+            self.layer.paths[path] = entry.target
+        elif entry.flag == FILE:
             self.layer.paths[path] = ""
-            if rights := _rights(each.member):
+            if rights := _rights(entry):
                 self.layer.privileged[path] = rights
-            self._read(path, each.member.size, tar.content())
+            self._read(path, entry.size, tar.content())
 
     def _read(self, path: str, size: int, pieces: Iterator[bytes]) -> None:
         first = next(pieces, b"")
@@ -168,12 +167,12 @@ def _pour(
             copy.write(piece)
 
 
-def _rights(member: Member) -> str:
-    if member.mode & 0o4000:
+def _rights(entry: TarEntry) -> str:
+    if entry.mode & 0o4000:
         return "set-user-ID"
-    if member.mode & 0o2000:
+    if entry.mode & 0o2000:
         return "set-group-ID"
-    return "capabilities" if any(name == _CAPABILITIES for name, _ in member.xattrs) else ""
+    return "capabilities" if any(name == _CAPABILITIES for name, _ in entry.xattrs) else ""
 
 
 def _lay(whole: _Layer, layer: _Layer) -> None:

@@ -24,7 +24,6 @@ class HostFile:
 
     Attributes:
         name: `ca.pem`, `uv.toml` or `sources.list`.
-        content: Its bytes.
     """
 
     name: str
@@ -37,7 +36,6 @@ class CopiedFile:
 
     Attributes:
         path: Relative path there.
-        source: Its path on this machine.
     """
 
     path: str
@@ -67,10 +65,7 @@ def rendered(lock: Lock, templates: Path) -> Rendered:
 def write(files: Rendered, folder: Path, inputs: ContextFiles) -> None:
     """Write a rendered directory.
 
-    Args:
-        files: Files to write.
-        folder: New, empty, or rendered before; nothing else is overwritten.
-        inputs: What is copied into it.
+    The directory is new, empty, or rendered before; nothing else is overwritten.
 
     Raises:
         UsageError: The directory holds something else.

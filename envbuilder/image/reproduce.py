@@ -18,9 +18,6 @@ class Surroundings:
     """Surroundings of a build, which must not affect its result.
 
     Attributes:
-        name: One word.
-        environ: Environment variables.
-        umask: Umask of the process.
         jobs: Maximum number of layers made at once.
         user: User to run as; empty for the current one.
     """
@@ -37,7 +34,6 @@ class BuildAttempt:
     """One build.
 
     Attributes:
-        surroundings: The surroundings of the build.
         manifest: Digest of the manifest.
         layers: Id and digest of each layer, lowest first.
         seconds: Wall time.
@@ -82,13 +78,7 @@ def reproduce(  # noqa: PLR0913  what is built, of what, where and how
 ) -> tuple[BuildAttempt, ...]:
     """Build a lock once in each of some surroundings, from its files alone; known digests and layers are not used.
 
-    Args:
-        lock: The lock.
-        surroundings: What differs between the builds.
-        build: Builds it.
-        store: Contains every file of the lock.
-        digests: Digests of these files.
-        work: Directory for the builds; removed by its owner.
+    The store must contain the files with these digests; the owner of `work` removes it.
 
     Raises:
         BuildFailed: One of the builds failed.

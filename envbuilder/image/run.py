@@ -25,7 +25,6 @@ class Prepared:
     """A command that is ready to run.
 
     Attributes:
-        request: The request for the engine.
         memory: The effective GPU memory policy and its origin, in words; empty if none is declared.
     """
 

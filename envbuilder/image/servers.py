@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 LOOPBACK = "127.0.0.1"
@@ -18,9 +19,7 @@ class Server:
     """A server to start in an image.
 
     Attributes:
-        title: Its name, for messages.
         profile: Profile that has its packages.
-        command: Program and arguments.
         env: Environment variables, sorted by name.
         port: TCP port, in the container and on this host.
         path: Path and query of the page that the user opens; may hold a secret.
@@ -37,6 +36,16 @@ class Server:
     def address(self) -> str:
         """Address of the page that the user opens."""
         return f"http://{LOOPBACK}:{self.port}{self.path}"
+
+    def forwarding(self, environ: Mapping[str, str]) -> str:
+        """Return the command that makes the address valid on the machine of an SSH login; empty if this is none.
+
+        Args:
+            environ: Environment variables of this process; sshd sets `SSH_CONNECTION`.
+
+        Source: https://man.openbsd.org/ssh#SSH_CONNECTION
+        """
+        return f"ssh -N -L {self.port}:{LOOPBACK}:{self.port} HOST" if environ.get("SSH_CONNECTION") else ""
 
 
 def jupyter(port: int, token: str, *, own_network: bool) -> Server:
@@ -67,13 +76,7 @@ def jupyter(port: int, token: str, *, own_network: bool) -> Server:
 
 
 def tensorboard(port: int, folder: str, *, own_network: bool) -> Server:
-    """Return TensorBoard for a directory of the container; it has no password.
-
-    Args:
-        port: TCP port.
-        folder: Directory with logs.
-        own_network: As for `jupyter`.
-    """
+    """Return TensorBoard for a directory of the container; it has no password."""
     address = _address(own_network=own_network)
     return Server(
         title="TensorBoard",
@@ -96,10 +99,6 @@ def free_port() -> int:
 
 def wait_for(server: Server, ended: threading.Event) -> bool:
     """Wait until a server answers a request for its page.
-
-    Args:
-        server: The server.
-        ended: Set when the server has ended.
 
     Returns:
         False if it ended before.

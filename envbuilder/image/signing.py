@@ -11,22 +11,25 @@ from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.json_fields import at, parsed, record, records, text
 from envbuilder.core.references import ImageRef
 from envbuilder.image.attest import Statement
-from envbuilder.image.attestation import dsse, simple_signing
+from envbuilder.image.attestation import dsse
 from envbuilder.image.attestation.cosign_layout import (
+    PAYLOAD_TYPE,
     PREDICATE,
     SIGNATURE,
     Attachment,
     SignedLayer,
     attachment,
+    image_payload,
+    signed_digest,
     signed_layer,
 )
 from envbuilder.image.attestation.provenance import MEDIA_TYPE as STATEMENT_TYPE
 from envbuilder.image.attestation.signing_keys import PublicKey, SigningKey
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry import referrers
-from envbuilder.oci.registry.artifacts import push_artifact
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.pull import fetch_blob
+from envbuilder.oci.registry.pull import fetch_blobs
+from envbuilder.oci.registry.push import push_artifact
 from envbuilder.oci.store import Store
 
 _LARGEST = 16 << 20
@@ -69,7 +72,6 @@ class SignatureCheck:
 
     Attributes:
         title: What was checked: `image`, or the title of the statement.
-        outcome: The result.
     """
 
     title: str
@@ -81,7 +83,6 @@ class SignedRepository:
     """The signatures of images in one repository.
 
     Attributes:
-        client: Connections.
         repository: `HOST/NAME`.
         store: Receives payloads and envelopes.
     """
@@ -119,12 +120,7 @@ class SignedRepository:
         return (*self._sign_image(image, key), *self._sign_statements(image, statements, key))
 
     def check(self, digest: str, statements: Sequence[Statement], key: PublicKey) -> tuple[SignatureCheck, ...]:
-        """Check that a key has signed an image and statements about it.
-
-        Args:
-            digest: Digest of the manifest of the image.
-            statements: The expected statements.
-            key: The key.
+        """Check that a key has signed an image, named by the digest of its manifest, and statements about it.
 
         Returns:
             Shape: the image first, then the statements in their order.
@@ -147,9 +143,9 @@ class SignedRepository:
         known = self._layers(Attachment.SIGNATURES.tag(image.digest))
         if self._is_signed(known, self._image_judge(image.digest, key.public)):
             return ()
-        payload = simple_signing.payload(self.repository, image.digest)
+        payload = image_payload(self.repository, image.digest)
         signature = base64.b64encode(key.sign(payload)).decode()
-        layer = self._layer(simple_signing.MEDIA_TYPE, payload, ((SIGNATURE, signature),))
+        layer = self._layer(PAYLOAD_TYPE, payload, ((SIGNATURE, signature),))
         self._put(Attachment.SIGNATURES, image, [*known, layer])
         return ("image",)
 
@@ -188,7 +184,7 @@ class SignedRepository:
         return tuple(layer for each in layers if (layer := signed_layer(each)))
 
     def _content(self, layer: SignedLayer) -> bytes:
-        fetch_blob(self.client, ImageRef.parse(self.repository), layer.blob, self.store)
+        fetch_blobs(self.client, ImageRef.parse(self.repository), (layer.blob,), self.store)
         return self.store.read(layer.blob.digest)
 
     def _is_signed(self, layers: Sequence[SignedLayer], judge: Judge) -> bool:
@@ -209,12 +205,12 @@ class SignedRepository:
 
         def judge(layer: SignedLayer) -> SignatureOutcome | None:
             signature = dsse.decoded(layer.annotation(SIGNATURE))
-            if layer.blob.media_type != simple_signing.MEDIA_TYPE or not signature or layer.blob.size > _LARGEST:
+            if layer.blob.media_type != PAYLOAD_TYPE or not signature or layer.blob.size > _LARGEST:
                 return None
             content = self._content(layer)
             if not key.verifies(content, signature):
                 return None
-            signed = simple_signing.signed_digest(content)
+            signed = signed_digest(content)
             if signed == digest:
                 return Signed(key=key.fingerprint)
             return Unsigned(reason=f"the key has signed another image: {signed or 'the payload is not one of cosign'}")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.lock import Lock, OwnFile
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec import Spec
 
@@ -23,9 +23,6 @@ class Origins:
     """The sources of a run, as texts without credentials.
 
     Attributes:
-        index: Package index.
-        debian: Archives of Debian.
-        ubuntu: Archives of Ubuntu.
         registry: Registry of the base image; empty for the one in its name.
         mirror: Repository with files that the other sources no longer have; empty for none.
         layers: Layer caches; empty for none.
@@ -48,22 +45,14 @@ class Origins:
 
 
 def trusted_by_lock(lock: Lock, origins: Origins, own_tools: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the statements about a build of a lock.
-
-    Args:
-        lock: All pins.
-        origins: The sources of the pins.
-        own_tools: The sha256 of each of envbuilder's own tools, by name.
+    """Return the statements about a build of a lock; `own_tools` are the sha256 of those of envbuilder, by name.
 
     Returns:
         One sentence for each source, then those about code that is run.
     """
     return (
         *_sources(lock, origins),
-        *_interpreter(lock),
-        *_tools(lock, own_tools),
-        *_scripts(lock),
-        *_files(lock.files),
+        *_code(lock, own_tools),
     )
 
 
@@ -98,26 +87,19 @@ def _mirrors(sources: Sources, origins: Origins) -> Iterator[str]:
             yield f"{title}: expired suites too, which lack later security updates"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """Records of statements that were shown, by digest.
+def is_new(folder: Path, lock: Lock, sentences: tuple[str, ...]) -> bool:
+    """Return True if this was not shown for a lock before, and record it; also True if it cannot be recorded.
 
-    Attributes:
-        folder: Directory of the records.
+    The name of each record is a digest of the lock and the sentences.
     """
-
-    folder: Path
-
-    def is_new(self, lock: Lock, sentences: tuple[str, ...]) -> bool:
-        """Return True if this was not shown for this lock before, and record it; also True if it cannot be recorded."""
-        text = "\n".join((digest(lock), *sentences))
-        record = self.folder / hashlib.sha256(text.encode()).hexdigest()
-        if record.is_file():
-            return False
-        with suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            record.touch()
-        return True
+    text = "\n".join((digest(lock), *sentences))
+    record = folder / hashlib.sha256(text.encode()).hexdigest()
+    if record.is_file():
+        return False
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        record.touch()
+    return True
 
 
 def _sources(lock: Lock, origins: Origins) -> Iterator[str]:
@@ -150,26 +132,17 @@ def _fetched(lock: Lock, origins: Origins) -> Iterator[str]:
         yield f"mirror: files that these sources no longer have, by sha256 from {origins.mirror}"
 
 
-def _interpreter(lock: Lock) -> Iterator[str]:
+def _code(lock: Lock, own_tools: Mapping[str, str]) -> Iterator[str]:
+    """Yield the statements about code that is run, or copied into the image, beside packages."""
     if lock.python.provider is PythonProvider.ARCHIVE:
         yield f"interpreter: {lock.python.file} by sha256; it is run"
-
-
-def _tools(lock: Lock, own: Mapping[str, str]) -> Iterator[str]:
     for tool in lock.tools:
-        if tool.sha256 != own.get(tool.name):
+        if tool.sha256 != own_tools.get(tool.name):
             yield f"tool: {tool.name} {tool.version} by sha256, not the one of this envbuilder"
-
-
-def _scripts(lock: Lock) -> Iterator[str]:
-    built = [f"{pin.name} {pin.version}" for pin in lock.packages if not pin.is_wheel]
-    if built:
+    if built := [f"{pin.name} {pin.version}" for pin in lock.packages if not pin.is_wheel]:
         yield f"build scripts: those of {_listed(built)} run, as source distributions"
-
-
-def _files(files: tuple[OwnFile, ...]) -> Iterator[str]:
-    if files:
-        yield f"own files: {_listed([file.path for file in files])}"
+    if lock.files:
+        yield f"own files: {_listed([file.path for file in lock.files])}"
 
 
 def _listed(names: list[str] | tuple[str, ...]) -> str:

@@ -31,8 +31,6 @@ class CachePart:
     """A part of the cache that was read.
 
     Attributes:
-        holds: Description of its content.
-        count: Number of its items.
         bytes: Bytes on disk.
     """
 
@@ -43,13 +41,7 @@ class CachePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """A damaged item in the cache.
-
-    Attributes:
-        path: Its path.
-        reason: Reason why it is invalid.
-        removed: True if it was removed.
-    """
+    """A damaged item in the cache."""
 
     path: Path
     reason: str
@@ -61,7 +53,6 @@ class CacheState:
     """The result of verifying a cache.
 
     Attributes:
-        parts: Parts that were read.
         damaged: Damaged items, sorted by path.
         unchecked: Names of directories without recorded digests, sorted.
     """
@@ -76,12 +67,8 @@ def verify_cache(
 ) -> CacheState:
     """Read and verify a whole cache.
 
-    Args:
-        cache: The cache directory.
-        store: The store in it.
-        records: Its records.
-        progress: Progress callback; receives one line of text.
-        removing: Remove damaged items, unless a command uses them; waits until no build uses the store.
+    Damaged items are removed if `removing` is set, unless a command uses them; this waits until no build uses the
+    store.
     """
     with store.alone() if removing else store.used():
         parts: list[CachePart] = []

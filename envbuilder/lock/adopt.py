@@ -20,8 +20,8 @@ from envbuilder.core.versions import Release
 from envbuilder.lock.adopted_packages import PackageChange
 from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.lock import OwnFile
-from envbuilder.lock.project.clues import Clue, ClueKind, UnusedLine
-from envbuilder.lock.project.conclusions import Conclusions, Device
+from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, SourceLine, UnusedLine
+from envbuilder.lock.project.conclusions import Conclusions, Device, has_minor
 from envbuilder.lock.spec import Spec
 
 _TOPICS = {
@@ -32,6 +32,8 @@ _TOPICS = {
     Topic.CUDNN: ClueKind.CUDNN,
 }
 """What may be given up so that an environment fits, and the clue that asked for it."""
+DROPPED = frozenset(_TOPICS)
+"""Subjects of the conditions that are given up without being asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,36 @@ def choose_environment(catalog: Catalog, found: Conclusions, machine: Query) -> 
     return EnvironmentChoice(advice=None, nearest=(*nearest.fitting, *nearest.nearest))
 
 
+def requested_versions(tensorflow: str | None, python: str | None) -> tuple[Clue, ...]:
+    """Return the versions that a user asks for, as clues that are preferred to those of the project.
+
+    Args:
+        tensorflow: A range, or a version; None for that of the project.
+        python: A version; likewise.
+
+    Raises:
+        UsageError: One of them is not a range.
+
+    Example:
+        >>> [clue.value for clue in requested_versions("1.15", "3.6")]
+        ['==1.15.*', '==3.6.*']
+    """
+    asked = (
+        (ClueKind.TENSORFLOW, "--tensorflow", tensorflow, "TensorFlow"),
+        (ClueKind.PYTHON, "--python", python, "Python"),
+    )
+    return tuple(
+        Clue(
+            kind=kind,
+            value=str(requested_range(text, what).versions),
+            line=SourceLine(file=option, number=0),
+            confidence=Confidence.STATED,
+        )
+        for kind, option, text, what in asked
+        if text
+    )
+
+
 def _changes(found: Conclusions) -> list[tuple[Topic, ...]]:
     """Return the sets of conditions to give up, cheapest first."""
     possible = [topic for topic, kind in _TOPICS.items() if found.range_of(kind)]
@@ -107,16 +139,12 @@ def _tensorflow(found: Conclusions, *, is_patch_free: bool) -> RequestedRange | 
     if text and is_patch_free:
         text = ",".join(any_patch(str(part)) for part in SpecifierSet(text))
     stated = SpecifierSet(text)
-    every = [release for release in (*found.releases, *found.missing) if _has_minor(stated, release)]
+    every = [release for release in (*found.releases, *found.missing) if has_minor(stated, release)]
     having = [release for release in found.releases if release in every]
     if having and len(every) > 1:
         last = having[-1]
         text = ",".join(filter(None, (text, f">={having[0]}", f"<{last.parts[0]}.{last.parts[1] + 1}")))
     return requested_range(text, "TensorFlow") if text else None
-
-
-def _has_minor(stated: SpecifierSet, release: Release) -> bool:
-    return any(stated.contains(f"{release}.{patch}") for patch in range(20))
 
 
 def any_patch(part: str) -> str:
@@ -208,13 +236,14 @@ def spec_of(
     markers = {"python_version": python.series, "python_full_version": f"{python.series}.0"}
     packages = [clue for clue in found.packages if _applies(clue, markers)]
     standalone = _standalone_keras(catalog, found, advice)
+    pairs = (clue.value.partition("=") for clue in found.variables)
     return Spec(
         environment=row.id,
         tensorflow=None if advice.is_own_release else advice.tensorflow,
         python=None if python.series == row.default_python.series else Release(python.series),
         packages=tuple(sorted({*(clue.value for clue in packages), *standalone})),
         apt=tuple(sorted({clue.value for clue in found.os_packages})),
-        env=tuple(sorted(dict(_pair(clue.value) for clue in found.variables).items())),
+        env=tuple(sorted({name: value for name, _, value in pairs}.items())),
         cutoff=day if day and day > row.cutoff else None,
         files=files,
         settings=ContainerSettings(
@@ -271,8 +300,3 @@ def _standalone_keras(catalog: Catalog, found: Conclusions, advice: Advice) -> t
 def _applies(clue: Clue, markers: dict[str, str]) -> bool:
     marker = Requirement(f"x; {clue.marker}").marker if clue.marker else None
     return marker is None or marker.evaluate(markers)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, _, value = text.partition("=")
-    return name, value

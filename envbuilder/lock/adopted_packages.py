@@ -13,6 +13,11 @@ from envbuilder.core.errors import ResolutionFailed, TimeLimitReached
 from envbuilder.core.names import requirement_name
 from envbuilder.lock.spec import Spec
 
+_FAILED_BUILD = re.compile(
+    r"Failed to build [`']?(?P<package>[^`' ]+).*?(?P<error>\b[A-Z]\w*(?:Error|Exception): "
+    r"(?:No module named '(?P<module>[\w.]+)'|.{0,150}?(?= hint:|$)))"
+)
+"""What uv prints of a build that fails; the traceback of the build ends with the error."""
 _WORDS = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
@@ -100,10 +105,6 @@ def resolvable(spec: Spec, trials: Trials) -> tuple[Spec, tuple[PackageChange, .
     All packages are tried at once. A group that does not fit is divided into the packages that the resolver names and
     the others, or halved, until those that do not fit are found. Such a package is built from source if that helps,
     else it may have any version, else it is left out.
-
-    Args:
-        spec: The spec.
-        trials: Tries packages; one that is not known to work is left out.
     """
     changes: list[PackageChange] = []
     accepted = replace(spec, packages=())
@@ -160,8 +161,12 @@ def _changed(accepted: Spec, package: str, problem: ResolutionFailed, trials: Tr
 
 
 def _reason(problem: ResolutionFailed) -> str:
-    """Return what a failed resolution says, in one line: the first sentence of the resolver's explanation."""
+    """Return what a failed resolution says, in one line: its first sentence, or the error of a failed build."""
     text = " ".join(problem.message.split())
+    failed = _FAILED_BUILD.search(text)
+    if failed:
+        missing = f" (list `{failed['module']}` under `build_requires` to build it)" if failed["module"] else ""
+        return f"the build of {failed['package']} fails: {failed['error']}{missing}"
     _, because, explanation = text.partition("Because ")
     return explanation.split(", we can conclude")[0] if because else text
 

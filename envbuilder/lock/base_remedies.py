@@ -20,7 +20,8 @@ from envbuilder.core.errors import NoUsableBase
 def explained(error: NoUsableBase, catalog: Catalog, row: Environment, available: Inventory) -> NoUsableBase:
     """Return the error with the catalog's knowledge of the refused bases."""
     bases = {choice.system.id: _base_alone(row, choice.system.id, available) for choice in row.bases}
-    refusals = tuple((base, _reason(bases[base], reason)) for base, reason in error.refusals)
+    reasons = ((base, dict.fromkeys((*bases[base].reasons, reason))) for base, reason in error.refusals)
+    refusals = tuple((base, "; ".join(several)) for base, several in reasons)
     hint = _of_the_least(tuple(bases[base] for base, _ in error.refusals), error.hint)
     near = _instead(catalog, row, _without_standalone(error, row, bases, available))
     return NoUsableBase(row.id, refusals, hint=f"{near}; for {row.id} itself: {hint}" if near else hint)
@@ -59,10 +60,6 @@ def _base_alone(row: Environment, base: str, available: Inventory) -> Buildable:
     """Return the buildability of a base without its interpreter, which is the smaller obstacle."""
     choice = next(choice for choice in row.bases if choice.system.id == base)
     return on_base(row, replace(choice, python_provider=PythonProvider.OS), available)
-
-
-def _reason(known: Buildable, seen: str) -> str:
-    return "; ".join(dict.fromkeys((*known.reasons, seen)))
 
 
 def _instead(catalog: Catalog, row: Environment, available: Inventory) -> str:

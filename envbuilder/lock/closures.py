@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeAlias
 
 from envbuilder.core.digests import digest_of
 from envbuilder.core.field_rules import NotEmpty, Parsed
@@ -36,6 +36,19 @@ class Chosen:
         return self.file.endswith(".whl")
 
 
+Measure: TypeAlias = Callable[[Sequence[Chosen], str], Sequence[int]]
+"""Returns the bytes of files for an interpreter such as `3.8`, in their order; 0 if the index does not state them."""
+
+
+def with_sizes(chosen: Sequence[Chosen], python: Release, measure: Measure) -> tuple[Chosen, ...]:
+    """Return the same files with their sizes, which decide about layers; known sizes are not looked up."""
+    unknown = [each for each in chosen if not each.size]
+    if not unknown:
+        return tuple(chosen)
+    sizes = dict(zip((each.sha256 for each in unknown), measure(unknown, str(python)), strict=True))
+    return tuple(each if each.size else replace(each, size=sizes[each.sha256]) for each in chosen)
+
+
 def _line(chosen: Chosen) -> str:
     return " ".join((*_package_lines((chosen,)), *([str(chosen.size)] if chosen.size else [])))
 
@@ -54,21 +67,14 @@ def _chosen(line: str) -> Chosen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
+class Answer:
+    """A base that a closure is for, with the digest of the request."""
+
     base: str
     request: Digest
 
 
-def _pairs(answers: tuple[_Answer, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple((answer.base, answer.request) for answer in answers)
-
-
-def _answers(pairs: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:
-    return [{"base": base, "request": request} for base, request in pairs]
-
-
 _Line: TypeAlias = Annotated[Chosen, Parsed(_chosen, write=_line)]
-_OfAnswers: Final = Parsed(_pairs, of=Annotated[tuple[_Answer, ...], NotEmpty()], write=_answers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,20 +83,20 @@ class Closure:
 
     Attributes:
         python: Interpreter, major and minor.
-        answers: `(base id, digest of the request)` in the order of the environment's bases.
+        answers: In the order of the environment's bases.
         packages: Distributions to install, sorted by name.
         build: Build dependencies of source distributions, sorted by name; empty if there are none.
     """
 
     python: Release
-    answers: Annotated[tuple[tuple[str, str], ...], _OfAnswers]
+    answers: Annotated[tuple[Answer, ...], NotEmpty()]
     packages: tuple[_Line, ...]
     build: tuple[_Line, ...]
 
     @property
     def bases(self) -> tuple[str, ...]:
         """Ids of the bases that it applies to."""
-        return tuple(base for base, _ in self.answers)
+        return tuple(answer.base for answer in self.answers)
 
     @property
     def digest(self) -> str:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from envbuilder.catalog.environments import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
 from envbuilder.core.errors import UsageError
 from envbuilder.core.names import requirement_name
-from envbuilder.core.versions import Release
 from envbuilder.lock.base_choice import BaseSource, Located, Location, OsPackages, PythonSource, Refused, choose
 from envbuilder.lock.builder import LockIngredients, assemble, refuse_policy
-from envbuilder.lock.closures import Chosen
+from envbuilder.lock.closures import Chosen, Measure, with_sizes
 from envbuilder.lock.inputs import has_same_base
 from envbuilder.lock.lock import BasePin, Lock, PackageGroup, PackagePin, PythonPin, ToolPin
 from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, requirements_of, resolve_profiles
@@ -44,17 +43,6 @@ class OsResolver(Protocol):
         ...
 
 
-Measure: TypeAlias = Callable[[Sequence[Chosen], str], Sequence[int]]
-
-
-class PackageSizes(Protocol):
-    """Source of the sizes of package files."""
-
-    def sizes(self, chosen: Sequence[Chosen], python: str) -> Sequence[int]:
-        """Return the bytes of some files for an interpreter, in their order; 0 if the index does not state them."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngredientSources:
     """Sources of the ingredients of a lock.
@@ -63,7 +51,6 @@ class IngredientSources:
         pythons: Interpreter archives.
         shipped: Packages shipped with the environments, which need no resolution.
         packages: Resolves Python packages.
-        sizes: Sizes of their files.
         tools: Programs that the build uses.
         kept: A lock whose base, interpreter and OS packages are used again while everything that decides them is
             unchanged; None to look for the newest ones.
@@ -74,7 +61,7 @@ class IngredientSources:
     os_packages: OsResolver
     shipped: ShippedClosures
     packages: Resolver
-    sizes: PackageSizes
+    sizes: Measure
     tools: tuple[ToolPin, ...]
     kept: Lock | None = None
 
@@ -205,7 +192,7 @@ def _packages(  # noqa: PLR0913  one parameter for each ingredient
     if own_sources and spec.has_build_stage:
         progress(f"resolving what {', '.join(sorted(each.name for each in own_sources))} is built with")
         own_build = sources.packages.resolve(own_build_request(request, spec, complete))
-        own_build = with_sizes(own_build, request.python, sources.sizes.sizes)
+        own_build = with_sizes(own_build, request.python, sources.sizes)
     from_source = any(not chosen.is_wheel for chosen in (below if own_build else complete))
     build = (closure.build if closure else ()) or (
         sources.packages.resolve(build_request(request)) if from_source else ()
@@ -216,8 +203,8 @@ def _packages(  # noqa: PLR0913  one parameter for each ingredient
         ResolvedDistributions(
             shared=shared,
             added=added,
-            complete=with_sizes(complete, request.python, sources.sizes.sizes),
-            build=with_sizes(build if from_source else (), request.python, sources.sizes.sizes),
+            complete=with_sizes(complete, request.python, sources.sizes),
+            build=with_sizes(build if from_source else (), request.python, sources.sizes),
             own_build=own_build,
         ),
     )
@@ -227,21 +214,6 @@ def _known(chosen: Iterable[Chosen], shared: Iterable[Chosen]) -> tuple[Chosen, 
     """Return a resolution in which files that are known already replace those of the resolver."""
     known = {each.sha256: each for each in shared}
     return tuple(known.get(each.sha256, each) for each in chosen)
-
-
-def with_sizes(chosen: Sequence[Chosen], python: Release, measure: Measure) -> tuple[Chosen, ...]:
-    """Return the same files with their sizes, which decide about layers; known sizes are not looked up.
-
-    Args:
-        chosen: The files.
-        python: The interpreter that they are for.
-        measure: Returns the sizes of files, in their order.
-    """
-    unknown = [each for each in chosen if not each.size]
-    if not unknown:
-        return tuple(chosen)
-    sizes = dict(zip((each.sha256 for each in unknown), measure(unknown, str(python)), strict=True))
-    return tuple(each if each.size else replace(each, size=sizes[each.sha256]) for each in chosen)
 
 
 def _os_packages(

@@ -64,11 +64,6 @@ def dump(lock: Lock) -> str:
     return _HEADER + canonical({"schema": LOCK_SCHEMA, **structure.dump(lock)})
 
 
-def _was_written_here(text: str) -> bool:
-    """Return True if a text begins like a lock, even if it is not a valid one."""
-    return text.startswith(_HEADER)
-
-
 def load(text: str, file: str) -> Lock:
     """Read a lock.
 
@@ -183,7 +178,7 @@ def replaced_lock(path: Path, progress: Callable[[str], None]) -> Lock | None:
     try:
         return read_lock(path)
     except InvalidInput as error:
-        if not _was_written_here(read_text(path)):
+        if not read_text(path).startswith(_HEADER):
             raise
         fault = error.faults[0]
         progress(f"replacing a lock that is refused: {path}:{fault.line}: {fault.problem}")

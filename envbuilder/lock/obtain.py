@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from packaging.version import Version
 
@@ -23,14 +22,6 @@ from envbuilder.lock.staleness import as_shipped, out_of_date, staleness
 from envbuilder.lock.targets import LockTarget, default_name
 
 _DIGITS = 12
-
-
-class Locker(Protocol):
-    """Creates locks from specs."""
-
-    def __call__(self, spec: Spec) -> Lock:
-        """Return the lock of a spec."""
-        ...
 
 
 def lock_of_file(
@@ -101,7 +92,7 @@ class LockCache:
         self.progress(f"using the lock {path}")
         return kept
 
-    def obtain(self, spec: Spec, locker: Locker) -> Lock:
+    def obtain(self, spec: Spec, locker: Callable[[Spec], Lock]) -> Lock:
         """Return the lock of a spec; make and keep it if there is no current one."""
         kept = self.find(spec)
         if kept is not None:

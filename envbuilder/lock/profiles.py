@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from packaging.version import Version
 
-from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.environments import Catalog
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.versions import Release
-from envbuilder.lock.closures import Chosen
+from envbuilder.lock.closures import Chosen, Measure, with_sizes
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.lock.resolve.requests import grouped_as, in_layer_order
 from envbuilder.lock.resolve.resolver import Resolution, Resolver
@@ -62,13 +62,10 @@ def profile_request(
 ) -> Resolution:
     """Return the request for what profiles add to an image, which keeps its packages exactly as they are.
 
+    Interpreter, C library, bounds and cut-off day are those of `shared`.
+
     The packages of the image are not read again: source distributions would have to be built, and build tools may be
     younger than the cut-off day.
-
-    Args:
-        profiles: The profiles.
-        installed: The packages of the image.
-        shared: Interpreter, C library, bounds and cut-off day.
     """
     return Resolution(
         python=shared.python,
@@ -108,7 +105,7 @@ def with_profiles(
     catalog: Catalog,
     profiles: Sequence[ChosenProfile],
     resolver: Resolver,
-    sized: Callable[[Sequence[Chosen], Release], Sequence[Chosen]],
+    measure: Measure,
 ) -> Lock:
     """Return a lock with profiles added; all other pins, and so all layers without the tools, stay the same.
 
@@ -117,7 +114,7 @@ def with_profiles(
         catalog: Bounds of its environment, and the C library of its base.
         profiles: The profiles that it lacks.
         resolver: Resolves their packages.
-        sized: Returns files with their sizes, for an interpreter.
+        measure: Returns the sizes of their files.
 
     Raises:
         UsageError: The catalog no longer has the base of the lock.
@@ -132,19 +129,21 @@ def with_profiles(
     # Own packages may lack an extra that a tool requires, so their metadata is read.
     own = {pin.name: pin for pin in lock.group(PackageGroup.OWN) if pin.is_wheel}
     others = [pin for pin in lock.packages if pin.group.is_installed and pin.name not in own]
+    row = catalog.environment(lock.environment)
+    bounds = (each.requirement for each in row.constraints) if row else ()
     python = Release(lock.python.version.series)
     shared = Resolution(
         python=python,
         glibc=base.glibc,
         requirements=(),
-        constraints=tuple(sorted({*_bounds(catalog.environment(lock.environment)), *map(_exactly, own.values())})),
+        constraints=tuple(sorted({*bounds, *map(_exactly, own.values())})),
         cutoff=_cutoff(lock),
     )
     found = resolve_profiles(profiles, others, shared, resolver)
-    added = grouped_as(PackageGroup.PROFILE, sized([each for each in found if each.name not in own], python))
+    added = with_sizes([each for each in found if each.name not in own], python, measure)
     return replace(
         lock,
-        packages=in_layer_order((*lock.packages, *added)),
+        packages=in_layer_order((*lock.packages, *grouped_as(PackageGroup.PROFILE, added))),
         profiles=tuple(sorted({*lock.profiles, *(profile.id for profile in profiles)})),
         inputs=tuple(sorted({**dict(lock.inputs), **dict(profile_inputs(profiles))}.items())),
         image=None,
@@ -158,10 +157,6 @@ def profile_inputs(profiles: Iterable[ChosenProfile]) -> tuple[tuple[str, str], 
 
 def _exactly(pin: Chosen | PackagePin) -> str:
     return f"{pin.name}=={pin.version}"
-
-
-def _bounds(row: Environment | None) -> tuple[str, ...]:
-    return tuple(each.requirement for each in row.constraints) if row else ()
 
 
 def _cutoff(lock: Lock) -> date:

@@ -79,10 +79,7 @@ def parse_publisher(text: str) -> tuple[str, str]:
 def place_of(publisher: str, places: Mapping[str, str], facts: ArchiveFacts) -> str:
     """Return the base URL or the directory of a publisher; empty if it has no address, as the package index.
 
-    Args:
-        publisher: Its id.
-        places: Places by name, which take precedence over the catalog.
-        facts: The publishers of the catalog.
+    Places by name take precedence over the catalog.
     """
     known = facts.publisher(publisher)
     return places.get(publisher) or places.get(EVERY) or (known.address if known else "")

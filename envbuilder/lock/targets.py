@@ -55,7 +55,9 @@ def target(catalog: Catalog, name: str | None, *, tensorflow: Version | None = N
     """
     path = lock_path(name)
     if path is not None:
-        return _lock_target(catalog, path)
+        spec_beside = beside_lock(path)
+        spec = load_spec(spec_beside, catalog) if spec_beside else None
+        return LockTarget(path=path, lock=read_lock(path), spec=spec)
     assert name is not None  # noqa: S101  `lock_path` refuses None where there is no lock
     return Spec(environment=select(catalog, named(catalog, name).id, tensorflow).id, tensorflow=tensorflow)
 
@@ -151,11 +153,6 @@ def _prioritized(layers: tuple[SpecLayer, ...]) -> PrioritizedFiles:
 
 def _line_of_file(root: Node, path: str) -> int:
     return line_of(root, ("files", path))
-
-
-def _lock_target(catalog: Catalog, path: Path) -> LockTarget:
-    spec = load_spec(spec_beside, catalog) if (spec_beside := beside_lock(path)) else None
-    return LockTarget(path=path, lock=read_lock(path), spec=spec)
 
 
 def beside_lock(path: Path) -> Path | None:

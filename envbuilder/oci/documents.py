@@ -48,6 +48,12 @@ def attached_entry(manifest: SmallBlob) -> dict[str, object]:
     return entry(manifest.descriptor) | ({"artifactType": artifact} if artifact else {})
 
 
+def attached_blobs(manifest: SmallBlob, content: SmallBlob) -> tuple[SmallBlob, ...]:
+    """Return the blobs of a manifest that refers to an image."""
+    config = text(parsed(manifest.content), "config", "digest")
+    return (content, EMPTY) if config == EMPTY.descriptor.digest != content.descriptor.digest else (content,)
+
+
 def descriptor(value: object) -> Descriptor:
     """Read a descriptor.
 

@@ -42,7 +42,6 @@ class Descriptor:
     Attributes:
         digest: `sha256:…` of its bytes.
         size: Bytes.
-        media_type: Media type.
     """
 
     digest: Digest
@@ -88,12 +87,7 @@ class ImagePin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallBlob:
-    """A small blob that is held in memory.
-
-    Attributes:
-        descriptor: Its descriptor.
-        content: Its bytes.
-    """
+    """A small blob that is held in memory."""
 
     descriptor: Descriptor
     content: bytes
@@ -105,7 +99,6 @@ class AssembledImage:
 
     Attributes:
         layers: Lowest first.
-        config: The configuration.
         manifest: The manifest, which names both.
         attached: Further documents about the image (bill of materials, provenance), each as the manifest that refers
             to it and its content.

@@ -77,12 +77,7 @@ class Store:
         return self.folder / "sha256" / name[:2] / name[2:]
 
     def has(self, digest: str, size: int | None = None) -> bool:
-        """Return True if there is a file with this digest; its content is not read.
-
-        Args:
-            digest: Of the file.
-            size: Required size in bytes; None for any.
-        """
+        """Return True if there is a file with this digest, and with this size in bytes if given; it is not read."""
         try:
             status = self.path(digest).lstat()
         except (FileNotFoundError, NotADirectoryError):
@@ -139,13 +134,10 @@ class Store:
 
     @contextmanager
     def receiving(self, digest: str) -> Iterator[Receiver | None]:
-        """Open a file to append the content of a digest; it begins with the partial content of earlier processes.
+        """Open a file to append the content of a digest; it begins with what earlier processes received.
 
         One process receives a file at a time; the others wait, and receive None after it is complete. After an error in
         the block, the partial content is kept for the next run.
-
-        Args:
-            digest: Required digest of the content when the block ends.
 
         Raises:
             VerificationFailed: The content does not match; it is removed.

@@ -43,11 +43,13 @@ from envbuilder.wiring.layer_caches import caches_to_read
 from envbuilder.wiring.mirrors import configured_archives, mirrors, registry_mirror
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
+    IndexFiles,
     debian_trees,
+    downloads,
     file_mirror,
     index_address,
-    index_files,
     keep_python_of,
+    package_index,
     registry_client,
     uv_settings,
 )
@@ -88,9 +90,13 @@ def add_files(session: Session, lock: Lock, sources: Sources, *, offline: bool =
 
 def package_files(session: Session, sources: Sources, *, offline: bool = False) -> PackageFiles:
     """Return the adapter that fetches Python packages."""
-    return MirroredPackages(
-        packages=index_files(session, sources, offline=offline), mirror=file_mirror(session, sources, offline=offline)
+    index = IndexFiles(
+        index=package_index(session.settings, sources),
+        web=downloads(session, sources),
+        store=session.store,
+        offline=offline,
     )
+    return MirroredPackages(packages=index, mirror=file_mirror(session, sources, offline=offline))
 
 
 def _base_contents(session: Session, sources: Sources, *, offline: bool = False) -> BaseContents:

@@ -15,7 +15,7 @@ from envbuilder.core.http.trust import ca_variable
 from envbuilder.core.work_directories import work_directory
 from envbuilder.diagnostics.host.environment import CaBundle, Silence, SourceKind
 from envbuilder.diagnostics.host.reachability import answer, is_proxied
-from envbuilder.diagnostics.host_environment import Address, HostEnvironmentPorts, without_login
+from envbuilder.diagnostics.host_environment import Address, HostEnvironmentPorts, masked_proxy
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.builds import EngineInfo
 from envbuilder.image.docker.engine import connect, default_registry, is_there
@@ -129,4 +129,4 @@ def _ca_bundles(environ: Mapping[str, str]) -> tuple[CaBundle, ...]:
 
 
 def _shown(name: str, value: str) -> str:
-    return value if name.upper() == "NO_PROXY" else without_login(value)
+    return value if name.upper() == "NO_PROXY" else masked_proxy(value)

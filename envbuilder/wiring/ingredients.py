@@ -31,8 +31,8 @@ from envbuilder.wiring.sources import (
     debian_trees,
     fetch_python,
     host_programs,
-    index_files,
     package_resolver,
+    package_sizes,
     registry_client,
 )
 
@@ -71,7 +71,7 @@ def ingredient_sources(session: Session, spec: Spec, *, seconds: float = TIME_LI
         ),
         shipped=closures(settings, session.catalog),
         packages=session.resolutions.of(package_resolver(settings, sources, seconds=seconds), sources),
-        sizes=index_files(session, sources),
+        sizes=package_sizes(session, sources),
         tools=(*lock_files(session).own_pins(), uv_pin(find_uv(), session.files, host_programs(settings))),
     )
 

@@ -13,8 +13,8 @@ from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.oci.images import Descriptor
-from envbuilder.oci.registry.artifacts import push_artifact
 from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.push import push_artifact
 from envbuilder.oci.transfers import PushResult
 from envbuilder.wiring.build_inputs import add_files, gatherer
 from envbuilder.wiring.locks import obtain_lock

@@ -14,7 +14,7 @@ from typing import IO
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.diagnostics.checks.results import Report
-from envbuilder.diagnostics.multi_node.decoding import decode_worker, gather
+from envbuilder.diagnostics.multi_node.facts import decode_worker, gather
 from envbuilder.diagnostics.multi_node.judge import judge
 from envbuilder.diagnostics.multi_node.local_run import VirtualHost, WorkerLimits, run_workers
 from envbuilder.image.builder import Engine

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from packaging.version import Version
 
 from envbuilder.core.errors import EngineUnavailable
 from envbuilder.core.names import requirement_name
 from envbuilder.core.references import ImageRef, repository_of
-from envbuilder.core.versions import Release
 from envbuilder.image.builder import BuildOptions, Engine, ImageRequest, default_names
 from envbuilder.image.plan.layers import LABEL_LOCK
-from envbuilder.lock.closures import Chosen
-from envbuilder.lock.create import with_sizes
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
@@ -23,7 +18,7 @@ from envbuilder.wiring.engines import ENGINES
 from envbuilder.wiring.image_requests import image_request
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.sources import index_files, package_resolver
+from envbuilder.wiring.sources import package_resolver, package_sizes
 
 _DIGITS = 12
 
@@ -69,10 +64,5 @@ def _has(session: Session, engine: Engine, reference: str, lock: Lock) -> bool:
 def _extended(session: Session, lock: Lock, profile: ChosenProfile, sources: Sources) -> Lock:
     """Return a lock with a profile, as the package index has its packages."""
     session.progress(f"resolving the tools of {profile.id}")
-    sizes = index_files(session, sources)
-
-    def sized(chosen: Sequence[Chosen], python: Release) -> Sequence[Chosen]:
-        return with_sizes(chosen, python, sizes.sizes)
-
     resolver = package_resolver(session.settings, sources)
-    return with_profiles(lock, session.catalog, (profile,), resolver, sized)
+    return with_profiles(lock, session.catalog, (profile,), resolver, package_sizes(session, sources))

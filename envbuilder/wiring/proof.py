@@ -41,7 +41,7 @@ from envbuilder.wiring.ingredients import ingredient_sources
 from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.shipped_packages import closures
-from envbuilder.wiring.sources import index_files, package_resolver, publisher_places, uv_settings
+from envbuilder.wiring.sources import package_resolver, package_sizes, publisher_places, uv_settings
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 
@@ -83,7 +83,7 @@ class ProofAdapters:
             tables=session.catalog.cuda,
             shipped=closures(settings, session.catalog),
             resolver=package_resolver(settings, self.sources),
-            measure=index_files(session, self.sources).sizes,
+            measure=package_sizes(session, self.sources),
             host=self.environments,
             image=ImageProof(
                 shipped=closures(settings, session.catalog),

@@ -30,7 +30,7 @@ from envbuilder.image.base.python_survey import PythonArchive
 from envbuilder.image.base.uv_tool import find_uv, from_uv
 from envbuilder.image.docker.engine import default_registry
 from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, RegistryMirror
-from envbuilder.lock.closures import Chosen
+from envbuilder.lock.closures import Chosen, Measure
 from envbuilder.lock.index.fetching import fetch_into, length_of
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.index.uv_index import UvIndex
@@ -116,21 +116,17 @@ class IndexFiles:
         """See `PackageFiles.fetch`."""
         fetch_into(file, self.store, web=self.web, progress=progress)
 
-    def sizes(self, chosen: Sequence[Chosen], python: str) -> list[int]:
-        """See `PackageSizes.sizes`."""
-        files = self.index.locate(chosen, python)
+
+def package_sizes(session: Session, sources: Sources) -> Measure:
+    """Return a function that asks the package index for sizes."""
+    index, web = package_index(session.settings, sources), downloads(session, sources)
+
+    def measure(chosen: Sequence[Chosen], python: str) -> list[int]:
+        files = index.locate(chosen, python)
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            return list(pool.map(lambda file: length_of(file, self.web), files))
+            return list(pool.map(lambda file: length_of(file, web), files))
 
-
-def index_files(session: Session, sources: Sources, *, offline: bool = False) -> IndexFiles:
-    """Return the adapter that fetches Python packages, and asks for their sizes."""
-    return IndexFiles(
-        index=package_index(session.settings, sources),
-        web=downloads(session, sources),
-        store=session.store,
-        offline=offline,
-    )
+    return measure
 
 
 def publisher_places(session: Session, sources: Sources) -> dict[str, str]:

@@ -12,7 +12,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.diagnostics.verify import Subject
 from envbuilder.image.builder import Engine
 from envbuilder.oci.layout.stored_images import read_layout
-from envbuilder.oci.registry.pull import fetch_blob, find
+from envbuilder.oci.registry.pull import fetch_blobs, find
 from envbuilder.wiring.engines import reference_of
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import registry_client
@@ -115,7 +115,7 @@ def subject_in_registry(session: Session, name: str) -> Subject:
     def fetch(number: int, target: Path) -> None:
         blob = found.layers[number]
         with registry_client(session.settings)() as again:
-            fetch_blob(again, reference, blob, session.store)
+            fetch_blobs(again, reference, (blob,), session.store)
         shutil.copyfile(session.store.path(blob.digest), target)
 
     return Subject(

@@ -7,7 +7,7 @@ from pathlib import Path
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.http.origins import without_login
 from envbuilder.core.uv import uv_environ
-from envbuilder.image.trust import Origins, Told, trusted_by_lock, trusted_by_spec
+from envbuilder.image.trust import Origins, is_new, trusted_by_lock, trusted_by_spec
 from envbuilder.lock.index.configured_indexes import address_of, configured_index, settings_of
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, ToolName
@@ -39,7 +39,7 @@ def trusts(
 def tell_lock(session: Session, lock: Lock, sources: Sources, *, bundle: str = "", offline: bool = False) -> None:
     """Print the trust statements about a lock from a file or a bundle once for this user; see `trusts`."""
     sentences = trusts(session, lock, sources, bundle=bundle, offline=offline)
-    if Told(folder=session.settings.use("seen")).is_new(lock, sentences):
+    if is_new(session.settings.use("seen"), lock, sentences):
         session.progress(f"the lock {digest(lock)[:19]} was not used here before; it trusts:")
         for sentence in sentences:
             session.progress(f"  {sentence}")

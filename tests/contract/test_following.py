@@ -28,7 +28,7 @@ _SECONDS = 60.0
 FOLLOWS = """
 import json, os, sys
 from pathlib import Path
-from envbuilder.oci.runtime.command import PublishedPort
+from envbuilder.oci.runtime.command import Console, PublishedPort
 from envbuilder.oci.runtime.sandbox import Task
 from envbuilder.oci.runtime.selection import candidates
 given = json.loads(sys.argv[1])
@@ -46,9 +46,7 @@ task = Task(
     changes=Path(given.pop("changes")),
     devices=pairs(given.pop("devices")),
     ports=tuple(PublishedPort(**port) for port in given.pop("ports")),
-    output=show,
-    given=0,
-    signals=True,
+    console=Console(output=show, given=0, terminal=given.pop("terminal", False)),
     timeout=float("inf"),
     opened=opened.add if opened is not None else None,
     **given,

@@ -42,12 +42,11 @@ from envbuilder.oci.images import (
     LayerFormat,
     SmallBlob,
 )
-from envbuilder.oci.registry.artifacts import push_artifact
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import TransferStopped
 from envbuilder.oci.registry.parallel import TransferState
 from envbuilder.oci.registry.pull import fetch_blobs, find
-from envbuilder.oci.registry.push import push
+from envbuilder.oci.registry.push import push, push_artifact
 from envbuilder.oci.registry.upload_records import UploadRecords
 from envbuilder.oci.registry.uploads import PIECE, Upload
 from envbuilder.oci.store import Store

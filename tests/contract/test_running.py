@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import ToolFailed, UsageError
-from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.command import Console, RunResult
 from envbuilder.oci.runtime.sandbox import FOREIGN, Limits, Sandbox, Task
 from envbuilder.oci.runtime.selection import candidates, choose
 from tests.contract.conftest import REQUIRED
@@ -305,7 +305,7 @@ def test_a_followed_command_hands_on_what_it_writes_as_it_comes(way: Way) -> Non
         # What is written is handed on before the command ends: it waits for that.
         "echo out; echo err >&2; until test -e heard; do busybox sleep 0.1; done; echo later",
         timeout=float("inf"),
-        output=hear,
+        console=Console(output=hear),
         shared=((str(source), "/work/followed"),),
         folder="/work/followed",
     )

@@ -26,11 +26,9 @@ class NothingShipped:
         return None
 
 
-class FakeSizes:
+def fake_sizes(chosen: Sequence[Chosen], python: str) -> Sequence[int]:
     """What is large in reality is large here."""
-
-    def sizes(self, chosen: Sequence[Chosen], python: str) -> Sequence[int]:  # noqa: ARG002  the port names it
-        return [HEAVY + 1 if _is_large(each.name) else 1000 for each in chosen]
+    return [HEAVY + 1 if _is_large(each.name) else 1000 for each in chosen]
 
 
 def _is_large(name: str) -> bool:
@@ -54,6 +52,6 @@ def lock_ports(
         shipped=shipped or NothingShipped(),
         packages=resolver or FakeResolver(),
         os_packages=os_resolver or FakeOsResolver(),
-        sizes=FakeSizes(),
+        sizes=fake_sizes,
         tools=tools,
     )

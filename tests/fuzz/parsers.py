@@ -25,6 +25,7 @@ from envbuilder.cluster.fleet.fleet_images import image_of_environment
 from envbuilder.cluster.fleet.node_names import expand_names, fold_names
 from envbuilder.cluster.fleet.report.formats import FLEET_FORMATS
 from envbuilder.core.archives.extraction import extract
+from envbuilder.core.archives.tar_reader import TarReader
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import DataSection, open_elf, read_shared_object
 from envbuilder.core.elf_segments import read_dynamic_names
@@ -48,7 +49,7 @@ from envbuilder.diagnostics.doctor import decode_host_environment, read_facts_fi
 from envbuilder.diagnostics.host.table import examine_machine
 from envbuilder.diagnostics.logs.scanner import scan
 from envbuilder.diagnostics.logs.signatures import Failures, load_failures
-from envbuilder.diagnostics.multi_node.decoding import decode_worker, gather
+from envbuilder.diagnostics.multi_node.facts import decode_worker, gather
 from envbuilder.diagnostics.multi_node.judge import judge
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.report.registry import FORMATS
@@ -56,9 +57,8 @@ from envbuilder.diagnostics.validate import validate_facts
 from envbuilder.diagnostics.vulnerabilities.database import Database
 from envbuilder.diagnostics.vulnerabilities.scan import scan as scan_vulnerabilities
 from envbuilder.image.attestation import dsse
-from envbuilder.image.attestation.cosign_layout import signed_layer
+from envbuilder.image.attestation.cosign_layout import signed_digest, signed_layer
 from envbuilder.image.attestation.signing_keys import PublicKey, public_key
-from envbuilder.image.attestation.simple_signing import signed_digest
 from envbuilder.image.base.deb.package_file import open_deb
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.release import parse_release
@@ -78,13 +78,12 @@ from envbuilder.lock.prioritized_files import dump_prioritized, load_prioritized
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.oci.documents import descriptor
 from envbuilder.oci.layout.layer_compression import unpacked
-from envbuilder.oci.layout.layer_tar import LayerTar
 from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.auth import chosen
 from envbuilder.oci.registry.credentials import RegistryLogins
 from envbuilder.oci.registry.failures import said
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import of_tar
+from envbuilder.oci.tar.members import member_of, of_tar
 from tests.fakes.specs import read_spec
 from tests.fakes.vendor_archives import pin_of
 from tests.fuzz import seeds
@@ -152,8 +151,8 @@ def _vendor_archive(content: bytes, folder: Path) -> object:
 
 def _layer(content: bytes, folder: Path) -> object:
     with unpacked(_file(content, folder)) as stream:
-        layer = LayerTar(stream, "layer")
-        return [(found, b"".join(layer.content())) for found in layer.members()]
+        layer = TarReader(stream, "layer")
+        return [(member_of(entry), b"".join(layer.content())) for entry in layer.entries()]
 
 
 def _layout(content: bytes, folder: Path) -> object:

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 from envbuilder.core.observation import Seen, Unseen
-from envbuilder.diagnostics.multi_node.decoding import decode_worker
-from envbuilder.diagnostics.multi_node.facts import WorkerFacts
+from envbuilder.diagnostics.multi_node.facts import WorkerFacts, decode_worker
 from envbuilder.diagnostics.probe.script import worker_source
 from tests.interpreters.interpreters import interpreters
 

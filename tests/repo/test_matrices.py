@@ -12,7 +12,7 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.evidence import Grade
 from envbuilder.core.yaml.canonical import dump
 from envbuilder.core.yaml.documents import parse
-from envbuilder.core.yaml.plain import plain_of
+from envbuilder.core.yaml.structured import plain_of
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.lock.resolve.tensorflow_distributions import tensorflows
 from tests.fakes.catalogs import MATRICES, real_catalog

@@ -92,7 +92,7 @@ def test_ptx_that_no_newer_gpu_compiles_is_marked() -> None:
     assert {str(row.framework.version.minor) for row in rows} == {"16", "17", "18", "19", "20"}
     for row in rows:
         assert row.cuda
-        assert [family.forward for family in row.cuda.code.families if family.name == "mlir"] == [False]
+        assert [family.forward for family in row.cuda.code if family.name == "mlir"] == [False]
 
 
 @pytest.mark.parametrize(("row", "base"), ON_WHEELS, ids=lambda value: getattr(value, "id", value))

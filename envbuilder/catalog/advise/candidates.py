@@ -12,6 +12,9 @@ from envbuilder.catalog.environments import BaseChoice, Catalog, Environment, Py
 from envbuilder.catalog.evidence import BuiltWithStandIns, Evidence, Grade, ProvenImage, RanOnCpu, RanOnGpu, Resolved
 from envbuilder.core.versions import Release
 
+DEPENDS_ON_KERAS = (2, 6)
+"""First release of TensorFlow that requires standalone Keras; source: metadata of the wheels."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
@@ -122,7 +125,7 @@ def steps(candidate: Candidate, keras: Version | None) -> tuple[str, ...]:
         keras: Standalone Keras to install as well; None if none is needed, or if TensorFlow depends on it.
     """
     python = None if candidate.has_own_python else candidate.choice.python
-    extra = None if keras is None or _brings_keras(candidate.row) else keras
+    extra = None if keras is None or candidate.row.framework.version.release[:2] >= DEPENDS_ON_KERAS else keras
     if python is None and extra is None:
         return (_build(candidate),)
     lines = [
@@ -138,11 +141,6 @@ def steps(candidate: Candidate, keras: Version | None) -> tuple[str, ...]:
         "envbuilder lock",
         f"envbuilder build{candidate.choice.build_options}",
     )
-
-
-def _brings_keras(row: Environment) -> bool:
-    """Return True if TensorFlow depends on standalone Keras; source: metadata of the wheels, from 2.6 on."""
-    return row.framework.version.release[:2] >= (2, 6)
 
 
 def _build(candidate: Candidate) -> str:

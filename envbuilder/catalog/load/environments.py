@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 from envbuilder.catalog.cuda import CudaFacts
-from envbuilder.catalog.environments import Environment, FrameworkWheel, OtherRelease
+from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import Evidence, Unproven
 from envbuilder.catalog.load.rules import RULES
 from envbuilder.catalog.load.tables import SchemaNumber
@@ -101,7 +101,9 @@ def read_environment(text: str, file: str, *, cuda: CudaFacts, tables: Tables, p
 
     def completed(document: _Row) -> Environment:
         row = document.row
-        wheel = replace(row.framework, others=_with_package(row.framework))
+        # Other releases that name no package have that of the row.
+        others = tuple(replace(each, package=each.package or row.framework.package) for each in row.framework.others)
+        wheel = replace(row.framework, others=others)
         return replace(row, framework=wheel, evidence=proof.evidence, unproven=proof.unproven)
 
     def check(document: _Row) -> Iterator[Mismatch]:
@@ -117,8 +119,3 @@ def _row_problems(row: Environment, name: str, cuda: CudaFacts) -> Iterator[Mism
         for field, problem in rule(row, cuda):
             steps = (int(step) if step.isdigit() else step for step in _STEP.findall(field))
             yield Mismatch(path=tuple(steps), problem=f"{problem} [{rule_id}]")
-
-
-def _with_package(wheel: FrameworkWheel) -> tuple[OtherRelease, ...]:
-    """Return the other releases of a wheel; those that name no package have its own."""
-    return tuple(replace(other, package=other.package or wheel.package) for other in wheel.others)

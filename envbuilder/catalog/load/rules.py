@@ -30,7 +30,7 @@ Rule: TypeAlias = Callable[[Environment, CudaFacts], Problems]
 def _id_names_release(row: Environment, _: CudaFacts) -> Problems:
     """Check that the id begins with TensorFlow's and CUDA's release."""
     major, minor = row.framework.version.release[:2]
-    suffix = f"cuda{_minor(row.cuda.compiled)}" if row.cuda else "cpu"
+    suffix = f"cuda{row.cuda.compiled.series}" if row.cuda else "cpu"
     expected = f"tf-{major}.{minor}-{suffix}"
     if row.id != expected and not row.id.startswith(f"{expected}-"):
         yield "id", f"must be {expected!r} for this wheel and CUDA release"
@@ -147,7 +147,7 @@ def _driver_is_known(row: Environment, choice: BaseChoice, cuda: CudaFacts) -> P
 
 def _ptx_isa_is_known(row: Environment, cuda: CudaFacts) -> Problems:
     """Check that the driver that compiles the PTX can be derived."""
-    for index, family in enumerate(row.cuda.code.families if row.cuda else ()):
+    for index, family in enumerate(row.cuda.code if row.cuda else ()):
         if family.isa is not None and cuda.ptx_cuda(family.isa) is None:
             yield f"cuda.code[{index}].isa", f"no CUDA release is known for PTX ISA {family.isa}"
 
@@ -160,7 +160,7 @@ def _some_gpu_is_covered(row: Environment, choice: BaseChoice, cuda: CudaFacts) 
     oldest = known.oldest if known else Release("0")
     # Newest first: one covered GPU is enough, and the newest are covered most often.
     if not any(
-        gpu.capability >= oldest and row.cuda.code.coverage(gpu.capability) is not Coverage.NONE
+        gpu.capability >= oldest and row.cuda.coverage(gpu.capability) is not Coverage.NONE
         for gpu in reversed(cuda.gpus)
     ):
         yield "base", f"no GPU has code of TensorFlow, CUDA and cuDNN on {choice.system.id}"
@@ -204,7 +204,3 @@ RULES: Final[Mapping[str, Rule]] = {
     "deviation-stated": _on_each_base(_deviation_is_stated),
 }
 """Rules by their stable names."""
-
-
-def _minor(release: object) -> str:
-    return ".".join(str(release).split(".")[:2])

@@ -62,10 +62,6 @@ class _Contents:
 def load_with_teams(folder: Path, teams: tuple[CatalogPlace, ...]) -> Catalog:
     """Read and cross-check the catalog of envbuilder and those of teams; only if a file has changed, as `load_catalog`.
 
-    Args:
-        folder: The catalog of envbuilder.
-        teams: In order of precedence, highest last; see `with_teams`.
-
     Raises:
         InvalidInput: With every fault of every file of the first catalog that has one.
     """
@@ -80,12 +76,10 @@ def _loaded(folder: Path, teams: tuple[CatalogPlace, ...], _states: tuple[States
 def with_teams(shipped: Catalog, places: Iterable[CatalogPlace]) -> Catalog:
     """Return a catalog with the environments of teams added, and with those replaced that they override.
 
+    The places are in order of precedence, highest last.
+
     A catalog refers to its own tables and to those of envbuilder, which it cannot change: the same id in two catalogs
     is a fault, except for the environments that the later one lists under `overrides`.
-
-    Args:
-        shipped: The catalog of envbuilder.
-        places: In order of precedence, highest last.
 
     Raises:
         InvalidInput: With every fault of every file.

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from envbuilder.catalog.advise.advice import Advice, Topic, Weight
 from envbuilder.cli.documents import projects as documents
 from envbuilder.cli.output.printing import folded, heading
 from envbuilder.core.names import requirement_name
 from envbuilder.core.structure import document_of
 from envbuilder.core.versions import Release
-from envbuilder.lock.adopt import Adoption, GivenUp
+from envbuilder.lock.adopt import DROPPED, Adoption, GivenUp
 from envbuilder.lock.adopted_packages import PackageChange
 from envbuilder.lock.project.clues import Clue, ClueKind, SourceLine, UnusedLine
 
@@ -90,13 +91,30 @@ def _environment_lines(adoption: Adoption) -> Iterator[str]:
     choice = adoption.choice
     for each in choice.given_up:
         yield f"  changed: {_given_up(each)}"
+        if each.clue.kind is ClueKind.PYTHON and each.clue.value.startswith("==2."):
+            yield "  warning: no environment has Python 2; convert the code first, for example with 2to3"
     if choice.advice:
+        yield from (f"  warning: {text}" for text in _machine_costs(choice.advice))
         yield from _missing_lines(adoption, Release(".".join(map(str, choice.advice.tensorflow.release[:2]))))
     for nearest in choice.nearest[:3] if not choice.advice else ():
         changes = "; ".join(change.text for change in nearest.changes) or "another Python"
         yield f"  {nearest.environment}: {changes}"
     if choice.nearest and not choice.advice:
-        yield f"  to try one: `envbuilder init {choice.nearest[0].environment}`, and add the packages above to the spec"
+        yield f"  to try one: {_trial(choice.nearest[0])}"
+
+
+def _machine_costs(advice: Advice) -> tuple[str, ...]:
+    """Return what the environment does not offer the machines that the user named."""
+    about = {Topic.GPU, Topic.DRIVER, Topic.KIND}
+    costs = (each.text for each in advice.reasons if each.weight is Weight.COST and each.topic in about)
+    return tuple(dict.fromkeys(costs))
+
+
+def _trial(nearest: Advice) -> str:
+    """Return the command that uses the nearest environment all the same."""
+    if {change.topic for change in nearest.changes} <= {Topic.TENSORFLOW, *DROPPED}:
+        return f"this command with `--tensorflow {'.'.join(map(str, nearest.tensorflow.release[:2]))}`"
+    return f"`envbuilder init {nearest.environment}`, and add the packages above to the spec"
 
 
 def _given_up(each: GivenUp) -> str:
@@ -105,7 +123,10 @@ def _given_up(each: GivenUp) -> str:
 
 def _missing_lines(adoption: Adoption, release: Release) -> Iterator[str]:
     """Yield the names of TensorFlow that the code uses and the release lacks."""
-    missing = adoption.found.missing.get(release, ())
+    uses = adoption.found.missing.get(release, ())
+    names = {clue.value for clue in uses}
+    # A module that is missing says it for all that the code uses of it.
+    missing = [clue for clue in uses if not any(name in names for name in _parents(clue.value))]
     for clue in missing[:_MOST_NAMES]:
         yield f"  warning: TensorFlow {release} has no {clue.value}, which {clue.line} uses"
     if len(missing) > _MOST_NAMES:
@@ -113,6 +134,13 @@ def _missing_lines(adoption: Adoption, release: Release) -> Iterator[str]:
     having = adoption.found.releases
     if missing and having:
         yield f"  TensorFlow {having[0]} to {having[-1]} have all names that the code uses"
+
+
+def _parents(name: str) -> Iterator[str]:
+    """Yield the modules of a name: `tf.a` and `tf` for `tf.a.b`."""
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
 
 
 def _unused_lines(unused: tuple[UnusedLine, ...]) -> Iterator[str]:
@@ -126,7 +154,7 @@ def _unused_lines(unused: tuple[UnusedLine, ...]) -> Iterator[str]:
             f"{', '.join(names)}{': each' if len(names) > 1 else ''} {reason}".strip()
             for reason, names in found.items()
         )
-        yield f"  {line} {line.text}: {told}"
+        yield f"  {f'{line} {line.text}'.rstrip()}: {told}"
 
 
 def _change_line(change: PackageChange) -> str:

@@ -13,7 +13,7 @@ from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.cli.documents import advice as documents
 from envbuilder.cli.output.compatibility import host_text
 from envbuilder.cli.output.printing import folded, heading, printed, shell_lines
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.core.structure import document_of
 
 _MARKS = {Weight.FOR: "+", Weight.COST: "~", Weight.AGAINST: "-"}

@@ -11,7 +11,7 @@ import click
 from envbuilder.cli.documents import images as documents
 from envbuilder.cli.output.printing import folded, meaning, table
 from envbuilder.cli.output.signatures import signed_documents
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
 from envbuilder.image.builder import BuiltImage, BuiltLayer, Engine
@@ -41,7 +41,7 @@ def _layer_table(layers: Sequence[BuiltLayer]) -> str:
     rows = [
         (
             size(layer.size).rjust(8),
-            meaning("made", Meaning.GOOD) if layer.made else meaning("there", Meaning.NEUTRAL),
+            meaning("made", Meaning.GOOD) if layer.made else meaning("reused", Meaning.NEUTRAL),
             layer.title,
         )
         for layer in layers

@@ -9,7 +9,7 @@ from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Fit, GpuCompatibility, Reason
 from envbuilder.cli.documents import gpus
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.core.structure import document_of
 from envbuilder.core.versions import Release
 

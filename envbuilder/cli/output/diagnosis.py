@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from envbuilder.cli.output.printing import heading, paragraph, shell_lines, width
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.diagnostics.logs.diagnosis import Cause, Diagnosis
 from envbuilder.diagnostics.logs.evidence import ExtractedFacts
 

@@ -14,7 +14,7 @@ from envbuilder.cli.output.buildable import buildable_notes
 from envbuilder.cli.output.doctor_facts import gpu_lines, seen_lines
 from envbuilder.cli.output.doctor_versions import installed_lines, python_line
 from envbuilder.cli.output.printing import folded, heading, shell_lines
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.diagnostics.doctor import HostProbe
 from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.examination import Examination

@@ -9,9 +9,8 @@ from contextlib import suppress
 import click
 
 from envbuilder.cli.output.streams import foreign
-from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, say, say_event, wrapped
+from envbuilder.cli.output.terminal import TERMINAL, Meaning, ProgressForm, say, say_event, wrapped
 from envbuilder.core.errors import EnvbuilderError, InvalidInput
-from envbuilder.core.palette import Meaning
 
 
 def report(error: EnvbuilderError) -> int:

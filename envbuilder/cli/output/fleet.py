@@ -9,6 +9,7 @@ import click
 from envbuilder.catalog.verdicts import WORDS
 from envbuilder.cli.output.compatibility import COLOURS
 from envbuilder.cli.output.printing import aligned, folded, heading, shell_lines
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.cluster.fleet.fleet_report import Drift, FleetReport, ImageVerdicts
 from envbuilder.cluster.fleet.report.wording import (
     NO_LIST,
@@ -23,7 +24,6 @@ from envbuilder.cluster.fleet.report.wording import (
     update_title,
     verdict_words,
 )
-from envbuilder.core.palette import Meaning
 from envbuilder.diagnostics.findings import Severity
 
 _SEVERITIES = {Severity.PROBLEM: Meaning.BAD, Severity.WARNING: Meaning.DOUBTFUL, Severity.NOTE: Meaning.NEUTRAL}

@@ -10,7 +10,7 @@ from envbuilder.catalog.coverage import GpuSupport, support
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
 from envbuilder.cli.documents import gpus as documents
 from envbuilder.cli.output.printing import aligned, columns_or, folded, heading, meaning, printed
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.core.structure import document_of
 from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
 

@@ -15,8 +15,7 @@ from rich.text import Text
 
 from envbuilder.cli.output.step_lines import finished_line, log_line
 from envbuilder.cli.output.streams import foreign, unescaped, visible
-from envbuilder.cli.output.terminal import TERMINAL
-from envbuilder.core.palette import UNFILLED, Meaning
+from envbuilder.cli.output.terminal import TERMINAL, UNFILLED, Meaning
 from envbuilder.core.units import size
 from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.dockerfile.step_names import step_title

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from envbuilder.cli.documents import projects as documents
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.core.structure import document_of
 from envbuilder.lock.diff import LockChange
 from envbuilder.lock.lock import Lock

@@ -12,8 +12,7 @@ import click
 
 from envbuilder.cli.output.folding import filled
 from envbuilder.cli.output.streams import foreign
-from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, Verbosity, say, say_event, wrapped
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import TERMINAL, Meaning, ProgressForm, Verbosity, say, say_event, wrapped
 
 NARROWEST, WIDEST = 60, 120
 UNLIMITED = sys.maxsize

@@ -12,15 +12,24 @@ import click
 
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import WIDEST, columns_or, json_option, meaning, print_json, table
-from envbuilder.cli.output.terminal import TERMINAL
+from envbuilder.cli.output.terminal import TERMINAL, Meaning
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
-from envbuilder.core.palette import Meaning
 from envbuilder.diagnostics.checks.results import NotProven, Report
 from envbuilder.diagnostics.report.registry import FORMATS, Format, format_named, format_of
-from envbuilder.diagnostics.report.text_format import WIDTH, text_report
+from envbuilder.diagnostics.report.summary import OutcomeKind
+from envbuilder.diagnostics.report.text_format import WIDTH, Colors, text_report
 
 _FIRST = 3
+COLORS = Colors(
+    kinds={
+        OutcomeKind.FAILED: Meaning.BAD,
+        OutcomeKind.NOT_PROVEN: Meaning.DOUBTFUL,
+        OutcomeKind.PASSED: Meaning.GOOD,
+    },
+    remedy=Meaning.NEUTRAL,
+)
+"""Of a report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +128,9 @@ def _shown(report: Report, form: str) -> str:
     """Return a report in a format, for standard output; text fits a terminal, and has colours there."""
     if form != "text":
         return format_named(form)(report)
-    return text_report(report, color=TERMINAL.colorful(sys.stdout), columns=min(columns_or(WIDTH), WIDEST))
+    return text_report(
+        report, colors=COLORS if TERMINAL.colorful(sys.stdout) else None, columns=min(columns_or(WIDTH), WIDEST)
+    )
 
 
 def _row(report: Report) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ def _cuda(catalog: Catalog, cuda: CudaNeed) -> dict[str, Any]:
             document_of(
                 documents.ShownGpu,
                 gpu,
-                coverage=cuda.code.coverage(gpu.capability),
+                coverage=cuda.coverage(gpu.capability),
                 cuda_knows_it=cuda.compiled >= gpu.since,
             )
             for gpu in catalog.cuda.gpus

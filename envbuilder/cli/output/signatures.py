@@ -17,10 +17,11 @@ from envbuilder.wiring.signing import SignedImage
 def print_signed(images: Sequence[SignedImage]) -> None:
     """Print what was signed."""
     for image in images:
-        click.echo(f"signed by the key {image.key}: {', '.join(image.signed) or 'nothing new'}")
-        click.echo(f"  {image.reference}")
+        click.echo(f"signed: {', '.join(image.signed) or 'nothing new'}")
         if image.there:
             click.echo(f"  signed before: {', '.join(image.there)}")
+        click.echo(f"  image: {image.reference}")
+        click.echo(f"  key: {image.key}")
     for image in images[:1]:
         click.echo(f"next: `envbuilder verify {image.reference} --key PUBLIC`")
 
@@ -35,8 +36,9 @@ def print_checks(checks: Sequence[SignatureCheck]) -> None:
     for number, check in enumerate(checks):
         match check.outcome:
             case Signed(key=key):
-                as_locked = ", and that of the lock" if number else ""
-                click.echo(f"{check.title}: signed by the key {key}{as_locked}")
+                as_locked = ", and equal to that of the lock" if number else ""
+                click.echo(f"{check.title}: signed{as_locked}")
+                click.echo(f"  key: {key}")
             case Unsigned(reason=reason):
                 click.echo(f"{check.title}: not signed: {foreign(reason)}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from envbuilder.cli.output.streams import foreign
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.oci.transfers import Transfer

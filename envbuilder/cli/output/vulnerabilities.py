@@ -89,7 +89,7 @@ def _summary(lock: Lock, found: Scan, fails: Sequence[Vulnerability]) -> Iterato
     fixable = sum(isinstance(each.fix, Fixable) for each in found.vulnerabilities)
     noun = "vulnerability" if len(found.vulnerabilities) == 1 else "vulnerabilities"
     yield f"{len(found.vulnerabilities)} known {noun}: {counts}; {fixable} can be fixed within this environment"
-    yield f"{len(fails)} of them count for the exit status"
+    yield f"{len(fails)} of them count{'s' if len(fails) == 1 else ''} for the exit status"
 
 
 def document(lock: Lock, found: Scan, fails: Sequence[Vulnerability]) -> dict[str, Any]:

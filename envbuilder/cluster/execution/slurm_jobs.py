@@ -15,11 +15,9 @@ from envbuilder.cluster.execution.commands import run_item
 from envbuilder.cluster.execution.executor import FailedItem, Lost, Outcome, WorkItem
 from envbuilder.cluster.execution.optional_library import optional_library
 from envbuilder.cluster.execution.process_environment import outside_a_job
+from envbuilder.cluster.execution.slurm_time_limits import job_minutes, partition_limits
 from envbuilder.cluster.execution.targets import SlurmJobs
 from envbuilder.core.errors import ToolFailed, ToolMissing
-
-MINUTES = 240
-"""Default time limit of a job; the largest proofs of the catalog took 25 minutes on two processors (2026-11)."""
 
 _POLL = 1.0
 _GRACE = 20.0
@@ -165,9 +163,11 @@ def open_slurm(target: SlurmJobs, folder: Path, progress: Callable[[str], None])
 
     Raises:
         ToolMissing: submitit is not installed.
+        UsageError: The partition does not allow the time limit of the jobs.
     """
     submitit = optional_library("submitit", "slurm")
-    return SlurmExecutor(SlurmQueue(target, folder, submitit), progress)
+    minutes = job_minutes(dict(target.fields), partition_limits(), progress)
+    return SlurmExecutor(SlurmQueue(target, folder, submitit, minutes), progress)
 
 
 class SlurmQueue:
@@ -177,10 +177,11 @@ class SlurmQueue:
         target: Options of the jobs.
         folder: Directory for the files of the jobs, on a file system that the nodes share; it is created.
         submitit: The library.
+        minutes: Time limit of each job.
     """
 
-    def __init__(self, target: SlurmJobs, folder: Path, submitit: Any) -> None:  # noqa: ANN401
-        self._fields = dict(target.fields)
+    def __init__(self, target: SlurmJobs, folder: Path, submitit: Any, minutes: int) -> None:  # noqa: ANN401
+        self._fields = dict(target.fields) | {"minutes": str(minutes)}
         self._folder = folder
         self._submitit = submitit
 
@@ -242,6 +243,6 @@ def submitit_parameters(fields: Mapping[str, str]) -> dict[str, object]:
         more["mem"] = fields["mem"]
     return given | {
         "job_name": "envbuilder",
-        "time": int(fields.get("minutes", MINUTES)),
+        "time": int(fields["minutes"]),
         "additional_parameters": more,
     }

@@ -44,6 +44,7 @@ def fleet_drift(
         for change in found or ():
             shared.setdefault(change, []).append(node)
     ordered = sorted(shared.items(), key=lambda entry: (-len(entry[1]), entry[0]))
+    gone = {*unproven, *(node for node in earlier.nodes if node not in changes)}
     return Drift(
         since=str(earlier.folder),
         changes=tuple(
@@ -51,11 +52,6 @@ def fleet_drift(
             for (topic, before, now), nodes in ordered
         ),
         new=tuple(sorted(node for node, found in changes.items() if found is None)),
-        lost=tuple(node for node in _gone(earlier, changes, unproven) if earlier_facts(earlier, node) is not None),
+        lost=tuple(node for node in sorted(gone) if earlier_facts(earlier, node) is not None),
         same=sum(found == () for found in changes.values()),
     )
-
-
-def _gone(earlier: Collection, changes: Mapping[str, object], unproven: Sequence[str]) -> tuple[str, ...]:
-    """Return nodes of the earlier collection that have no facts now, sorted."""
-    return tuple(sorted({*unproven, *(node for node in earlier.nodes if node not in changes)}))

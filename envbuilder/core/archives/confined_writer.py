@@ -131,7 +131,7 @@ class ConfinedWriter:
         except FileNotFoundError:
             pass
         except (IsADirectoryError, PermissionError) as error:
-            if _is_folder(name, parent):
+            if not _is_something_else(name, parent):
                 raise BadArchive(f"{path!r} is both a directory and something else") from error
             raise
         return parent, name
@@ -180,10 +180,6 @@ def _opened(part: str, parent: int, subject: str) -> int:
 
 def _is_something_else(name: str, parent: int) -> bool:
     return not stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
-
-
-def _is_folder(name: str, parent: int) -> bool:
-    return not _is_something_else(name, parent)
 
 
 def _require_file(name: str, parent: int, subject: str) -> None:

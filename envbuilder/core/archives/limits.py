@@ -40,12 +40,7 @@ LIMITS = ArchiveLimits()
 
 
 class Budget:
-    """Remaining budget of an archive while it is read.
-
-    Args:
-        packed: Bytes of the compressed archive.
-        limits: The limits.
-    """
+    """Remaining budget of an archive, by the bytes of its compressed form, while it is read."""
 
     def __init__(self, packed: int, limits: ArchiveLimits = LIMITS) -> None:
         self._limits = limits
@@ -65,11 +60,7 @@ class Budget:
             raise BadArchive(f"it unpacks to more than {self._total} bytes")
 
     def meet(self, name: str, size: int = 0) -> None:
-        """Count a member.
-
-        Args:
-            name: Its name.
-            size: Size that the archive states.
+        """Count a member with the size that the archive states.
 
         Raises:
             BadArchive: There are too many members, or this one is too large.

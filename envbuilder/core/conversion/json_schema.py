@@ -224,9 +224,9 @@ def _names(hints: tuple[Any, ...]) -> str:
 
 def _name(hint: Any) -> str:  # noqa: ANN401
     if get_origin(hint) is Annotated:
-        # A text, and an object with that text, are different kinds.
-        inside = rule_of(hint, Inside)
-        return f"{_name(get_args(hint)[0])} {inside.name if inside else ''}"
+        plain, wrapped = get_args(hint)[0], rule_of(hint, Inside)
+        # A text in an object with one field has another schema than a plain one.
+        return f"{_name(plain)} {wrapped.name}" if wrapped and plain in _SCALARS else _name(plain)
     inner = " ".join(_name(each) for each in get_args(hint) if each is not ...)
     return f"{getattr(hint, '__name__', '')} {inner}"
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 from envbuilder.core.conversion.reading import Dialect, Mismatch, Mismatched, Path, Tables
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.structure import load
+from envbuilder.core.yaml.canonical import Plain
 from envbuilder.core.yaml.documents import Mapping, Node, ParsedDocument, Sequence
 
 T = TypeVar("T")
@@ -57,6 +58,21 @@ def value_of(node: Node) -> object:
         return {name: value_of(value) for name, value in node.entries}
     if isinstance(node, Sequence):
         return [value_of(item) for item in node.items]
+    return node.value
+
+
+def plain_of(node: Node) -> Plain:
+    """Return the value of a node, without its lines.
+
+    Raises:
+        ValueError: A value is `null`.
+    """
+    if isinstance(node, Mapping):
+        return {name: plain_of(value) for name, value in node.entries}
+    if isinstance(node, Sequence):
+        return [plain_of(item) for item in node.items]
+    if node.value is None:
+        raise ValueError(f"line {node.line} has no value")
     return node.value
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerNeedSection
 from elftools.elf.sections import Section
 
 from envbuilder.core.corrupt_file import Damaged, invalid
-from envbuilder.core.elf import open_elf, reading_elf
+from envbuilder.core.elf import needed_versions, open_elf, reading_elf
 from envbuilder.core.elf_segments import MAGIC
 from envbuilder.curation.wheel_audit.wheel_archive import WheelArchive, open_wheel
 
@@ -69,7 +68,7 @@ def imported_symbols(elf: ELFFile) -> frozenset[ImportedSymbol]:
     """
     with reading_elf():
         symbols, names = _section(elf, ".dynsym"), _section(elf, ".dynstr")
-        versions, numbers = _needed_versions(elf), _version_numbers(elf)
+        versions, numbers = needed_versions(elf), _version_numbers(elf)
         return frozenset(
             ImportedSymbol(library=library, name=name, version=versions.get(numbers.get(place, 0), ""))
             for place, offset in _undefined(symbols)
@@ -114,15 +113,3 @@ def _version_numbers(elf: ELFFile) -> dict[int, int]:
     table = _section(elf, ".gnu.version")
     whole = table[: len(table) // _NUMBER.size * _NUMBER.size]
     return {place: number & ~_HIDDEN for place, (number,) in enumerate(_NUMBER.iter_unpack(whole))}
-
-
-def _needed_versions(elf: ELFFile) -> dict[int, str]:
-    """Return the names of the versions that the file needs, by their number."""
-    sections: Iterable[Section] = elf.iter_sections()
-    return {
-        int(auxiliary["vna_other"]): str(auxiliary.name)
-        for section in sections
-        if isinstance(section, GNUVerNeedSection)
-        for _, auxiliaries in section.iter_versions()
-        for auxiliary in auxiliaries
-    }

@@ -38,7 +38,7 @@ def has_cuda(expectation: Expectation) -> bool:
 
 def opens_cuda_late(expectation: Expectation) -> bool:
     """Return True if TensorFlow opens the CUDA libraries after its import."""
-    return expectation.cuda is not None and expectation.cuda.linkage is Linkage.DLOPEN
+    return expectation.cuda is not None and expectation.cuda.need.linkage is Linkage.DLOPEN
 
 
 def has_functions(expectation: Expectation) -> bool:
@@ -77,11 +77,6 @@ class Check:
     examine: Examine
     applies: Callable[[Expectation], bool] = always
     beside: Callable[[Facts], str] = nowhere
-
-    @property
-    def lowest(self) -> Tier:
-        """The first tier that includes it."""
-        return min(self.tiers, key=list(Tier).index)
 
 
 def on_cuda(examine: ExamineCuda) -> Examine:

@@ -87,7 +87,6 @@ def run_content_checks(
                 id=check.id,
                 title=check.title,
                 outcome=outcome_of(check.id, check.examine(expectation, content)),
-                tier=Tier.STATIC,
                 tiers=(Tier.STATIC,),
                 group=_GROUP,
             )

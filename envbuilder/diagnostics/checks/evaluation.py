@@ -90,7 +90,6 @@ def _of(check: Check, outcome: Outcome, seconds: float | None) -> CheckResult:
         id=check.id,
         title=check.title,
         outcome=outcome_of(check.id, outcome),
-        tier=check.lowest,
         tiers=tuple(tier for tier in Tier if tier in check.tiers),
         group=group_of(check.id),
         seconds=seconds,

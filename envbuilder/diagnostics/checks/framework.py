@@ -84,7 +84,7 @@ def tensorflow_imports(expectation: Expectation, facts: Facts) -> Outcome:
     if not was_tried(fact):
         return NotProven(reason=fact.message)
     known = next((failure for failure in KNOWN_FAILURES if failure.mark.search(fact.text)), None)
-    if known is KNOWN_FAILURES[0] and expectation.cuda and expectation.cuda.linkage is Linkage.NEEDED:
+    if known is KNOWN_FAILURES[0] and expectation.cuda and expectation.cuda.need.linkage is Linkage.NEEDED:
         return NotProven(reason=f"{known.reason}; {known.remedy}")
     because = f" ({known.reason})" if known else ""
     return failure(

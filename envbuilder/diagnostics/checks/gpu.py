@@ -32,7 +32,8 @@ def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  
         return driver
     seen, there = facts.devices.value.count("GPU"), len(driver.gpus)
     if seen == 0:
-        return failure(problem=f"TensorFlow sees no GPU{_why(facts)}", remedy=_remedy(driver, facts))
+        wrote = f"; it wrote: {lines[-1]}" if (lines := known(facts.log)) else ""
+        return failure(problem=f"TensorFlow sees no GPU{wrote}", remedy=_remedy(driver, facts))
     if seen < there:
         return failure(
             problem=f"TensorFlow sees {seen} of {there} GPUs",
@@ -40,11 +41,6 @@ def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  
             " TF_MIN_GPU_MULTIPROCESSOR_COUNT, or select GPUs with CUDA_VISIBLE_DEVICES",
         )
     return Passed(seen=f"{seen} of {there}")
-
-
-def _why(facts: Facts) -> str:
-    lines = known(facts.log) or ()
-    return f"; it wrote: {lines[-1]}" if lines else ""
 
 
 def _remedy(driver: DriverInterface, facts: Facts) -> str:

@@ -40,7 +40,7 @@ def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
         )
     if found := [soname for soname in stand_ins(facts) if soname in seen]:
         return replaced(*found)
-    without = [soname for soname in cuda.optional if soname not in seen or _problem(seen[soname])]
+    without = [soname for soname in cuda.need.optional if soname not in seen or _problem(seen[soname])]
     beside = f"; optional and missing: {', '.join(without)}" if without else ""
     return Passed(seen=f"all {len(cuda.sonames)} can be opened{beside}")
 
@@ -124,12 +124,12 @@ def cudnn_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
     soname, load = found
     if load.version is None:
         return NotProven(reason=f"{soname} does not report its version")
-    rule = cuda.cudnn.rule.describe(cuda.cudnn.compiled)
-    if cuda.cudnn.accepts(load.version):
+    rule = cuda.need.cudnn.rule.describe(cuda.need.cudnn.compiled)
+    if cuda.need.cudnn.accepts(load.version):
         return Passed(seen=f"cuDNN {load.version}; TensorFlow takes {rule}")
     return failure(
-        problem=f"cuDNN at {load.path} is {load.version}; TensorFlow was compiled with {cuda.cudnn.compiled} and takes"
-        f" {rule}",
+        problem=f"cuDNN at {load.path} is {load.version}; TensorFlow was compiled with {cuda.need.cudnn.compiled}"
+        f" and takes {rule}",
         remedy=f"put {rule} into the image (the lock has {cuda.cudnn_release}); rebuild from the lock"
         " without packages that contain a cuDNN",
     )

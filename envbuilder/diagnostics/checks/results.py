@@ -81,8 +81,7 @@ class CheckResult:
 
     Attributes:
         id: Stable kebab-case id of the check.
-        tier: Lowest tier that the check belongs to.
-        tiers: All tiers that it belongs to, from the lowest; empty when only the lowest is known.
+        tiers: Tiers that it belongs to, from the lowest; at least one.
         group: Heading of the check in a report; empty for a check that stands alone.
         seconds: Duration of the probe for the fact behind it; None if not measured. A fact that several checks
             use counts for one of them only, so that the seconds of a report can be added up.
@@ -91,8 +90,7 @@ class CheckResult:
     id: str
     title: str
     outcome: Outcome
-    tier: Tier = Tier.CPU
-    tiers: tuple[Tier, ...] = ()
+    tiers: tuple[Tier, ...] = (Tier.CPU,)
     group: str = ""
     seconds: float | None = None
 
@@ -154,7 +152,7 @@ class Report:
             case Failed():
                 return True
             case NotProven():
-                return self.required is not None and self.required.includes(result.tier)
+                return self.required is not None and self.required.includes(result.tiers[0])
             case Passed():
                 return False
 

@@ -26,11 +26,7 @@ def nearest(
 ) -> Nearest | None:
     """Return the most similar environment; None if the release of TensorFlow is unknown.
 
-    Args:
-        catalog: The rows.
-        installed: The installed software.
-        closures: The packages that ship with a row, by its id.
-        gpus: Whether the machine has a GPU; used if the build of TensorFlow is unknown.
+    `gpus`, whether the machine has a GPU, decides if the build of TensorFlow is unknown.
     """
     release = installed.release
     if release is None or not catalog.environments:

@@ -69,6 +69,14 @@ class LogFacts:
         )
 
     @property
+    def newest_of_opened_cuda(self) -> Release | None:
+        """The newest minor release of TensorFlow that was built with the CUDA whose libraries the log opens."""
+        opened = self.evidence.releases("cudart")
+        rows = [row for row in self.catalog.environments if opened and _is_built_with(row, opened[0])]
+        versions = [row.framework.version for row in rows]
+        return Release(".".join(map(str, max(versions).release[:2]))) if versions else None
+
+    @property
     def driver_floor(self) -> Release | None:
         """The oldest driver for that CUDA."""
         return self.floor_of(self.cuda)

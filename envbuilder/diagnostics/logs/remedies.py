@@ -36,11 +36,18 @@ def remedy(facts: LogFacts, failure: FailureClass) -> Explanation:
 
 
 def _for_release(facts: LogFacts, failure: FailureClass, plain: Explanation) -> Explanation:
-    """Return the remedy that holds for the release of the log, if the class has several."""
-    tensorflow = facts.extracted.tensorflow
-    if tensorflow is None or plain.fix != failure.fix:
+    """Return the remedy that holds for the release of the log, or all that write its messages, if there are several."""
+    said = facts.extracted
+    if plain.fix != failure.fix:
         return plain
-    fitting = next((fix for fix in failure.fixes if fix.holds_for(tensorflow)), None)
+    fitting = next(
+        (
+            fix
+            for fix in failure.fixes
+            if (fix.holds_for(said.tensorflow) if said.tensorflow else fix.holds_between(said.since, said.until))
+        ),
+        None,
+    )
     return replace(plain, fix=fitting.text, commands=fitting.commands) if fitting else plain
 
 

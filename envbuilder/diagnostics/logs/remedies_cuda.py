@@ -65,15 +65,11 @@ def _other_runtime(
 
 def _too_new(facts: LogFacts) -> tuple[Release | None, Release | None]:
     """Return the CUDA release in the log that the driver is too old for, and the driver that it needs."""
-    named = [_cuda_wanted(facts), facts.extracted.cuda, *facts.evidence.releases("cudart")]
+    wanted = next(iter(facts.evidence.releases("cuda_wanted")), facts.cuda)
+    named = [wanted, facts.extracted.cuda, *facts.evidence.releases("cudart")]
     pairs = [(cuda, floor) for cuda in named if cuda and (floor := facts.floor_of(cuda))]
     lacking = [pair for pair in pairs if facts.is_driver_too_old(pair[1])]
     return next(iter([*lacking, *pairs]), (None, None))
-
-
-def _cuda_wanted(facts: LogFacts) -> Release | None:
-    wanted = facts.evidence.releases("cuda_wanted")
-    return wanted[0] if wanted else facts.cuda or facts.extracted.cuda
 
 
 def architecture(facts: LogFacts, plain: Explanation) -> Explanation:
@@ -81,10 +77,11 @@ def architecture(facts: LogFacts, plain: Explanation) -> Explanation:
     if not facts.extracted.capabilities:
         return plain
     which = " and ".join(map(str, facts.extracted.capabilities))
-    offer = nearest(facts)
+    near = facts.extracted.tensorflow or facts.newest_of_opened_cuda
+    offer = nearest(facts, tensorflow=near)
     if offer.row is not None and offer.row.cuda is not None:
         return _environment(facts, plain, offer, which)
-    ignoring_driver = nearest(facts, driver=False)
+    ignoring_driver = nearest(facts, driver=False, tensorflow=near)
     if ignoring_driver.row is not None and ignoring_driver.row.cuda is not None:
         better = _environment(facts, plain, ignoring_driver, which)
         return replace(better, fix=f"{better.fix} It needs a newer driver than {facts.extracted.driver}.")

@@ -23,6 +23,7 @@ _SURELY_WANTED = (
     "torch-no-driver",
     "nvidia-module-missing",
     "no-such-device-nvidia",
+    "cuinit-stub-library",
 )
 _CPU_FALLBACK = (
     "no-driver-or-gpu-not-passed",
@@ -186,6 +187,9 @@ def score_architecture(facts: LogFacts, scores: Scores) -> Scores:
         return at_most(
             at_least(scores, gpu_arch_unsupported=0.85), oom_preallocation=0.3, oom_other_process=0.3, ptx_jit=0.4
         )
+    handle = facts.has("cublas-alloc-failed", "cublas-not-initialized", "cublas-handle")
+    if facts.has("gemm-launch") and not handle and facts.gpu_after_cuda:
+        return at_least(scores, gpu_arch_unsupported=0.75)
     return scores
 
 

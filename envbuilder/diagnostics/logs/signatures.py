@@ -76,6 +76,12 @@ class Fix:
             self.until is None or minor <= self.until.head(2)
         )
 
+    def holds_between(self, oldest: Release | None, newest: Release | None) -> bool:
+        """Return True if the remedy holds for every release of a range; None stands for an open end."""
+        return (self.since is None or (oldest is not None and self.since.head(2) <= oldest.head(2))) and (
+            self.until is None or (newest is not None and newest.head(2) <= self.until.head(2))
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureClass:

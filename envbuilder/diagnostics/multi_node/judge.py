@@ -131,7 +131,6 @@ def _results(gathered: Gathered) -> Iterator[CheckResult]:
             id=check.id,
             title=check.title,
             outcome=outcome_of(check.id, outcome),
-            tier=Tier.MULTI_NODE,
             tiers=(Tier.MULTI_NODE,),
             group=check.group,
         )

@@ -8,8 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from envbuilder.core.errors import InvalidInput
-from envbuilder.diagnostics.multi_node.decoding import decode_worker
-from envbuilder.diagnostics.multi_node.facts import WorkerFacts
+from envbuilder.diagnostics.multi_node.facts import WorkerFacts, decode_worker
 from envbuilder.diagnostics.probe.containers import Runner
 from envbuilder.diagnostics.probe.decoding import PYTHON
 from envbuilder.diagnostics.probe.script import worker_source
@@ -66,14 +65,9 @@ def run_workers(
     stop: Callable[[], None],
     progress: Callable[[str], None],
 ) -> tuple[WorkerOutput, ...]:
-    """Run one worker on each host at the same time.
+    """Run one worker on each host at the same time, in their order.
 
-    Args:
-        image: Reference or id of the image.
-        hosts: The hosts in the order of the workers.
-        limits: Time limits.
-        stop: Ends all workers; called if this function is interrupted.
-        progress: Progress callback; receives one line of text.
+    `stop` ends all workers; it is called if this function is interrupted.
 
     Returns:
         The output of the workers that wrote facts, in order.

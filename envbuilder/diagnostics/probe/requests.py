@@ -55,7 +55,7 @@ def request_for(expectation: Expectation, *, gpu: bool, limit: float = 600.0) ->
     """Return the request for judging an image."""
     cuda = expectation.cuda
     return ProbeRequest(
-        sonames=cuda.sonames if cuda else (), optional_sonames=cuda.optional if cuda else (), gpu=gpu, limit=limit
+        sonames=cuda.sonames if cuda else (), optional_sonames=cuda.need.optional if cuda else (), gpu=gpu, limit=limit
     )
 
 

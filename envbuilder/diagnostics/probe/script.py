@@ -88,9 +88,5 @@ def _parts(source: str) -> tuple[str, set[str], str]:
     imports = [node for node in module.body if isinstance(node, ast.Import | ast.ImportFrom)]
     last = max((node.end_lineno or 0 for node in (*imports, module.body[0])), default=0)
     body = "\n".join(source.splitlines()[last:]).strip("\n")
-    own = {ast.unparse(node) for node in imports if not (isinstance(node, ast.ImportFrom) and _is_ours(node))}
+    own = {text for node in imports if not (text := ast.unparse(node)).startswith(f"from {_INSIDE}.")}
     return (ast.get_docstring(module) or "").splitlines()[0].rstrip("."), own, f"{body}\n"
-
-
-def _is_ours(node: ast.ImportFrom) -> bool:
-    return (node.module or "").startswith(f"{_INSIDE}.")

@@ -37,7 +37,7 @@ def _result(result: CheckResult) -> dict[str, JsonValue]:
         "id": result.id,
         "title": result.title,
         "group": result.group,
-        "tiers": [tier.value for tier in result.tiers or (result.tier,)],
+        "tiers": [tier.value for tier in result.tiers],
         "seconds": None if result.seconds is None else round(result.seconds, 3),
         "outcome": outcome_kind(result).value,
     }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from envbuilder.core.palette import Meaning, color_code
 from envbuilder.core.plain_text import printable
 from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import CheckResult, Failed, Passed, Report
@@ -26,21 +26,28 @@ _COLUMN = 28
 _LEAST = 20
 _MOST_PARTS, _FIRST_PARTS = 8, 6
 _BOLD, _FAINT = "1", "2"
-_REMEDY = color_code(Meaning.NEUTRAL)
-_COLORS = {
-    OutcomeKind.FAILED: f"{color_code(Meaning.BAD)};1",
-    OutcomeKind.NOT_PROVEN: f"{color_code(Meaning.DOUBTFUL)};1",
-    OutcomeKind.PASSED: f"{color_code(Meaning.GOOD)};1",
-}
 _MARKS = {OutcomeKind.FAILED: "✗", OutcomeKind.NOT_PROVEN: "?", OutcomeKind.PASSED: "✓"}
 
 
-def text_report(report: Report, *, color: bool = False, columns: int = WIDTH) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Colors:
+    """Colours of a report, as numbers among the 256 of terminals.
+
+    Attributes:
+        kinds: For each kind of outcome.
+        remedy: For remedies.
+    """
+
+    kinds: Mapping[OutcomeKind, int]
+    remedy: int
+
+
+def text_report(report: Report, *, colors: Colors | None = None, columns: int = WIDTH) -> str:
     """Return the report, grouped by outcome: failures, not proven, passed; then parts that were not covered.
 
     Only ids and paths may be longer than `columns`.
     """
-    pen = _Pen(color=color, columns=columns)
+    pen = _Pen(colors=colors, columns=columns)
     lines = [
         *_wrapped(
             f"{report.subject} ({report.environment})" if report.environment else report.subject, "", pen, code=_BOLD
@@ -52,7 +59,7 @@ def text_report(report: Report, *, color: bool = False, columns: int = WIDTH) ->
         *_figures(report, pen),
         *_listing("Deviations", report.deviations, pen),
         "",
-        pen.paint(f"{verdict(report)} ({quantity(report.seconds, 's')})", _COLORS[overall(report)]),
+        pen.paint(f"{verdict(report)} ({quantity(report.seconds, 's')})", pen.of_kind(overall(report))),
         *_listing(f"Tier {report.tier.value} did not prove", report.not_covered, pen),
     ]
     return "\n".join(lines) + "\n"
@@ -61,13 +68,21 @@ def text_report(report: Report, *, color: bool = False, columns: int = WIDTH) ->
 class _Pen:
     """Colours, or none, and the columns of a line."""
 
-    def __init__(self, *, color: bool, columns: int) -> None:
-        self._color = color
+    def __init__(self, *, colors: Colors | None, columns: int) -> None:
+        self._colors = colors
         self.columns = columns
 
     def paint(self, text: str, code: str) -> str:
         """Return the text in a colour, which is reset at its end."""
-        return f"\x1b[{code}m{text}\x1b[0m" if self._color and code and text else text
+        return f"\x1b[{code}m{text}\x1b[0m" if self._colors and code and text else text
+
+    def of_kind(self, kind: OutcomeKind) -> str:
+        """Return the parameters of the control sequence for a kind of outcome; empty without colours."""
+        return f"38;5;{self._colors.kinds[kind]};1" if self._colors else ""
+
+    def of_remedy(self) -> str:
+        """Return the parameters of the control sequence for remedies; empty without colours."""
+        return f"38;5;{self._colors.remedy}" if self._colors else ""
 
 
 def _failed(report: Report, pen: _Pen) -> Iterator[str]:
@@ -77,7 +92,7 @@ def _failed(report: Report, pen: _Pen) -> Iterator[str]:
         if isinstance(result.outcome, Failed):
             yield from _wrapped(result.id, "  ", pen, code=_BOLD)
             yield from _wrapped(_shortened(result.outcome.finding.message), "    ", pen)
-            yield from _wrapped(f"Remedy: {result.outcome.finding.remedy}", "    ", pen, code=_REMEDY)
+            yield from _wrapped(f"Remedy: {result.outcome.finding.remedy}", "    ", pen, code=pen.of_remedy())
 
 
 def _shortened(message: str) -> str:
@@ -92,7 +107,7 @@ def _not_proven(report: Report, pen: _Pen) -> Iterator[str]:
     yield from _heading(OutcomeKind.NOT_PROVEN, of_kind(report, OutcomeKind.NOT_PROVEN), pen)
     for (reason, required), results in by_reason(report).items():
         if required:
-            yield from _wrapped(f"{reason} ({REQUIRED})", "  ", pen, code=_COLORS[OutcomeKind.FAILED])
+            yield from _wrapped(f"{reason} ({REQUIRED})", "  ", pen, code=pen.of_kind(OutcomeKind.FAILED))
         else:
             yield from _wrapped(reason, "  ", pen)
         yield from _wrapped(", ".join(result.id for result in results), "    ", pen, code=_FAINT, hang="")
@@ -128,7 +143,7 @@ def _figures(report: Report, pen: _Pen) -> Iterator[str]:
 def _heading(kind: OutcomeKind, results: Sequence[CheckResult], pen: _Pen) -> Iterator[str]:
     if results:
         yield ""
-        yield pen.paint(f"{_MARKS[kind]} {kind.heading}: {len(results)}", _COLORS[kind])
+        yield pen.paint(f"{_MARKS[kind]} {kind.heading}: {len(results)}", pen.of_kind(kind))
 
 
 def _listing(heading: str, entries: tuple[str, ...], pen: _Pen) -> Iterator[str]:
@@ -154,8 +169,13 @@ def _columns(lines: Iterable[tuple[str, str]], indent: str, pen: _Pen, *, width:
 
 
 def _wrapped(text: str, indent: str, pen: _Pen, *, code: str = "", hang: str = "  ") -> list[str]:
-    # Ids and paths are not split if possible.
+    # Ids and paths are not split: a copied half is of no use.
     lines = textwrap.wrap(
-        printable(text), pen.columns, initial_indent=indent, subsequent_indent=f"{indent}{hang}", break_on_hyphens=False
+        printable(text),
+        pen.columns,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}{hang}",
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     return [pen.paint(line, code) for line in lines]

@@ -37,21 +37,8 @@ class Component:
         return self.ecosystem == PYPI
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageComponents:
-    """Content of an image.
-
-    Attributes:
-        components: What can be compared with a database; sorted by ecosystem and name.
-        left_out: What cannot, each with the reason.
-    """
-
-    components: tuple[Component, ...]
-    left_out: tuple[str, ...]
-
-
-def inventory(lock: Lock) -> ImageComponents:
-    """Return the packages that the image of a lock contains.
+def inventory(lock: Lock) -> tuple[Component, ...]:
+    """Return the packages that the image of a lock contains, as far as databases can list them; by ecosystem and name.
 
     The version of a source package is that of its OS packages, without the suffix of a rebuild (`+b1`). The few
     packages with versions of their own, such as those of gcc-defaults, are compared by these.
@@ -61,10 +48,7 @@ def inventory(lock: Lock) -> ImageComponents:
         for pin in lock.packages
         if pin.group.is_installed
     ]
-    return ImageComponents(
-        components=tuple(sorted((*_os_components(lock), *python), key=lambda each: (each.ecosystem, each.name))),
-        left_out=tuple(_left_out(lock)),
-    )
+    return tuple(sorted((*_os_components(lock), *python), key=lambda each: (each.ecosystem, each.name)))
 
 
 def _os_components(lock: Lock) -> Iterator[Component]:
@@ -81,7 +65,8 @@ def _os_pins(lock: Lock) -> tuple[OsPackagePin, ...]:
     return (*lock.base.packages, *lock.os_packages)
 
 
-def _left_out(lock: Lock) -> Iterator[str]:
+def left_out(lock: Lock) -> Iterator[str]:
+    """Yield the parts of the image of a lock that no database can list, each with the reason."""
     base = lock.base
     pins = _os_pins(lock)
     if not base.packages:

@@ -49,11 +49,8 @@ Fix: TypeAlias = Fixable | OutOfBounds | NoFix
 def fix_of(component: Component, fixed: str, lock: Lock, catalog: Catalog) -> Fix:
     """Return whether and how a vulnerable component can be replaced by a fixed version.
 
-    Args:
-        component: The component.
-        fixed: The next version without the vulnerability; empty if none is named.
-        lock: The lock that it is in.
-        catalog: Bounds of the environment; those of an environment that it lacks are not known.
+    `fixed` is the next version without the vulnerability; empty if none is named. The bounds of an environment that the
+    catalog lacks are not known.
     """
     row = catalog.environment(lock.environment)
     if not fixed:

@@ -11,7 +11,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.json_fields import records, text
 from envbuilder.core.json_input import BadJson, load_object
 from envbuilder.core.references import normalized
-from envbuilder.diagnostics.vulnerabilities.components import Component, inventory
+from envbuilder.diagnostics.vulnerabilities.components import Component, inventory, left_out
 from envbuilder.diagnostics.vulnerabilities.database import Database
 from envbuilder.diagnostics.vulnerabilities.documents import PYPI, OsvDocument, next_fix, order, read_document
 from envbuilder.diagnostics.vulnerabilities.fixes import Fix, Fixable, fix_of
@@ -104,10 +104,10 @@ def scan(lock: Lock, catalog: Catalog, databases: Iterable[Database]) -> Scan:
         UsageError: A database does not exist, or none has a document for an ecosystem of the lock.
         InvalidInput: A zip file is damaged.
     """
-    held = inventory(lock)
-    search = _Search(held.components)
+    components = inventory(lock)
+    search = _Search(components)
     used = tuple(search.read(database) for database in databases)
-    known = Counter(each.ecosystem for each in held.components)
+    known = Counter(each.ecosystem for each in components)
     absent = {ecosystem for ecosystem in known if not any(_is_part(ecosystem, each) for each in search.ecosystems)}
     if absent == set(known):
         raise UsageError(
@@ -121,7 +121,7 @@ def scan(lock: Lock, catalog: Catalog, databases: Iterable[Database]) -> Scan:
         databases=used,
         withdrawn=search.withdrawn,
         unread=tuple(search.unread),
-        left_out=(*missing, *held.left_out),
+        left_out=(*missing, *left_out(lock)),
     )
 
 

@@ -31,12 +31,7 @@ _NAMESPACE = uuid.UUID("6f0a3e0c-5f0c-5d7e-9d55-0a5f0f3c1f6e")
 
 
 def bill_of_materials(lock: Lock, digest: str) -> bytes:
-    """Return the bill of materials of a lock.
-
-    Args:
-        lock: All pins of the image.
-        digest: Digest of the lock, which names the document.
-    """
+    """Return the bill of materials of a lock, whose digest names the document."""
     components = list(_components(lock))
     bom = Bom(serial_number=uuid.uuid5(_NAMESPACE, digest), components=components)
     bom.metadata.timestamp = datetime.fromtimestamp(lock.epoch, tz=UTC)

@@ -2,8 +2,8 @@
 
 The manifest also refers to the image (`subject`), with the artifact type that cosign uses for referrers.
 
-Source: https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md, "Storage", and ATTESTATION_SPEC.md there;
-containers/image (the library of skopeo and podman) reads signatures in this form too.
+Source: https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md, "Storage" and "Simple Signing", and
+ATTESTATION_SPEC.md there; containers/image (the library of skopeo and podman) reads signatures in this form too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from envbuilder.core.canonical_json import canonical_json
+from envbuilder.core.json_fields import parsed, text
 from envbuilder.oci.documents import descriptor, entry, json_document
 from envbuilder.oci.images import CONFIG_TYPE, MANIFEST_TYPE, AssembledImage, Descriptor, ImageLayerPin
 
@@ -19,6 +21,8 @@ SIGNATURE = "dev.cosignproject.cosign/signature"
 """Annotation of a layer: the signature of its content in Base64; empty for an envelope, which holds its own."""
 
 PREDICATE = "predicateType"
+PAYLOAD_TYPE = "application/vnd.dev.cosign.simplesigning.v1+json"
+_PAYLOAD = "cosign container image signature"
 
 
 class Attachment(StrEnum):
@@ -67,17 +71,11 @@ def signed_layer(value: Mapping[str, object]) -> SignedLayer | None:
         return None
     given = value.get("annotations")
     notes = given if isinstance(given, Mapping) else {}
-    return SignedLayer(blob=blob, annotations=tuple(sorted((str(name), str(text)) for name, text in notes.items())))
+    return SignedLayer(blob=blob, annotations=tuple(sorted((str(name), str(note)) for name, note in notes.items())))
 
 
 def attachment(kind: Attachment, layers: Sequence[SignedLayer], subject: Descriptor) -> AssembledImage:
-    """Return the manifest with some signatures or attestations of an image.
-
-    Args:
-        kind: What the layers are.
-        layers: All of them, those of an earlier manifest first.
-        subject: Manifest of the image.
-    """
+    """Return the manifest with some signatures or attestations of an image, those of an earlier manifest first."""
     digests = [layer.blob.digest for layer in layers]
     empty_image = {"architecture": "", "config": {}, "os": "", "rootfs": {"type": "layers", "diff_ids": digests}}
     config = json_document(CONFIG_TYPE, empty_image)
@@ -94,3 +92,21 @@ def attachment(kind: Attachment, layers: Sequence[SignedLayer], subject: Descrip
         for number, layer in enumerate(layers)
     )
     return AssembledImage(layers=tuple(pins), config=config, manifest=json_document(MANIFEST_TYPE, manifest))
+
+
+def image_payload(repository: str, digest: str) -> bytes:
+    """Return the content to sign for a repository, `HOST/NAME`, and the digest of a manifest in it."""
+    critical = {
+        "identity": {"docker-reference": repository},
+        "image": {"docker-manifest-digest": digest},
+        "type": _PAYLOAD,
+    }
+    return canonical_json({"critical": critical, "optional": None})
+
+
+def signed_digest(content: bytes) -> str:
+    """Return the digest of the manifest that a payload is about; empty if it is no payload."""
+    critical = parsed(content)
+    if text(critical, "critical", "type") != _PAYLOAD:
+        return ""
+    return text(critical, "critical", "image", "docker-manifest-digest")

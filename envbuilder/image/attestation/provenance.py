@@ -20,15 +20,7 @@ _BUILD_TYPE = "urn:envbuilder:assemble:v1"
 
 
 def provenance(lock: Lock, digest: str, manifest: str, layer_format: LayerFormat, version: str) -> bytes:
-    """Return the provenance statement of an image.
-
-    Args:
-        lock: The lock that it was made from.
-        digest: Digest of the lock.
-        manifest: Digest of the manifest of the image.
-        layer_format: Format of its layers.
-        version: Version of the plan that was followed.
-    """
+    """Return the provenance statement of the image with a manifest, made from the lock with a digest."""
     predicate = {
         "buildDefinition": {
             "buildType": _BUILD_TYPE,
@@ -42,14 +34,7 @@ def provenance(lock: Lock, digest: str, manifest: str, layer_format: LayerFormat
 
 
 def statement(name: str, manifest: str, predicate_type: str, predicate: object) -> bytes:
-    """Return an in-toto statement about an image.
-
-    Args:
-        name: Name of the image in the statement.
-        manifest: Digest of its manifest.
-        predicate_type: What the statement says about it, as an address.
-        predicate: The content.
-    """
+    """Return an in-toto statement about the image with a manifest."""
     subject = [{"name": name, "digest": _digest(manifest)}]
     return indented_json(
         {"_type": _STATEMENT, "subject": subject, "predicateType": predicate_type, "predicate": predicate}

@@ -35,11 +35,7 @@ _MAKE = "make one: `openssl ecparam -name prime256v1 -genkey -noout -out KEY`"
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A public key.
-
-    Attributes:
-        der: The key in DER.
-    """
+    """A public key."""
 
     der: bytes
 
@@ -67,8 +63,6 @@ class SigningKey:
     """A private key in a file.
 
     Attributes:
-        path: The file.
-        public: Its public key.
         environ: Environment of the process, with the password of an encrypted key.
     """
 
@@ -104,9 +98,7 @@ def public_key(path: Path) -> PublicKey:
 def signing_key(path: Path, *, environ: Mapping[str, str]) -> SigningKey:
     """Return the key of a PEM file with a private key.
 
-    Args:
-        path: The file.
-        environ: Environment of the process; `PASSWORD_VARIABLE` is the password of an encrypted key.
+    `PASSWORD_VARIABLE` of the environment is the password of an encrypted key.
 
     Raises:
         UsageError: It cannot be read, or is not a private key on P-256; or only cosign can read it.

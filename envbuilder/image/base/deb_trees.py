@@ -98,9 +98,7 @@ class DebTrees:
     def provide(self, lock: Lock, fetch: Callable[[], None] = lambda: None) -> DebTree:
         """Return the tree of a lock: from the store, from a bundle, or made again from its packages.
 
-        Args:
-            lock: The lock.
-            fetch: Called if the tree is missing here; may put its tar into the store.
+        If the tree is missing here, `fetch` is called first, which may put its tar into the store.
 
         Raises:
             SourceUnreachable: It is not on this machine, and cannot be made.

@@ -50,14 +50,7 @@ def uv_pin(uv: Path, files: FileStore, host: BaseHost) -> ToolPin:
 
 
 def provide_uv(lock: Lock, files: FileStore, *, uv: Uv, folder: Path, progress: Callable[[str], None]) -> None:
-    """Fetch the uv that a lock was made with, unless it is in a store or is the installed one.
-
-    Args:
-        lock: The lock.
-        files: Receives the program.
-        uv: The installed uv, with its settings.
-        folder: Directory for the download.
-        progress: Progress callback; receives one line of text.
+    """Add the uv that a lock was made with to a store; fetch it unless it is there or is the installed one.
 
     Raises:
         SourceUnreachable: The index does not answer, or has no such version.
@@ -72,11 +65,6 @@ def provide_uv(lock: Lock, files: FileStore, *, uv: Uv, folder: Path, progress: 
 
 def fetch_uv(pin: ToolPin, *, uv: Uv, folder: Path) -> Path:
     """Fetch another release of uv from the package index: the program in its wheel, verified before use.
-
-    Args:
-        pin: Version and sha256 of the program.
-        uv: The uv that fetches it.
-        folder: Directory for the program.
 
     Raises:
         SourceUnreachable: The index does not answer, or has no such version.

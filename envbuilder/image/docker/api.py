@@ -9,8 +9,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 import docker
 import requests
@@ -95,15 +94,10 @@ class DockerApi:
         with translated(refusal), self._client.patient():
             yield from self._client.push(reference.repository, tag=reference.tag, stream=True, decode=True)
 
-    def load(self, archive: Path) -> Iterator[Record]:
-        """Load the images of an archive, streamed from disk; yield the engine's progress messages."""
-        with translated(), self._client.patient(), archive.open("rb") as stream:
-            yield from self._client.load_image(stream)
-
-    def load_stream(self, pieces: Iterator[bytes]) -> Iterator[Record]:
-        """Load an image from an archive that is generated while it is sent; yield the engine's progress messages."""
+    def load(self, archive: IO[bytes] | Iterator[bytes]) -> Iterator[Record]:
+        """Load the images of an archive, which may be generated while it is sent; yield the engine's messages."""
         with translated(), self._client.patient():
-            yield from self._client.load_image(pieces)
+            yield from self._client.load_image(archive)
 
     def save(self, reference: str) -> Iterator[bytes]:
         """Yield an image as an archive, in pieces (`GET /images/…/get`)."""
@@ -314,9 +308,7 @@ def _bindings(ports: Sequence[PublishedPort]) -> dict[int | str, Any]:
 def open_api(environ: Mapping[str, str], *, timeout: int = TIMEOUT_SECONDS) -> DockerApi:
     """Connect to the engine named by DOCKER_HOST or a context, or to the default socket.
 
-    Args:
-        environ: Environment variables.
-        timeout: Seconds that the engine has for each answer.
+    `timeout` is the number of seconds that the engine has for each answer.
 
     Raises:
         EngineUnavailable: No engine answers, or the context does not exist.

@@ -129,7 +129,7 @@ def _query(request: BuildRequest, build_id: str) -> dict[str, object]:
         "version": _API_VERSIONS[request.builder],
         "dockerfile": _DOCKERFILES[request.builder],
         "buildargs": json.dumps(dict(request.args), sort_keys=True),
-        "networkmode": request.network,
+        "networkmode": "host",
         "nocache": "0" if request.use_cache else "1",
         "buildid": build_id,
         # The classic builder's intermediate containers: removed even if their step fails.

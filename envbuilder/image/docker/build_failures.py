@@ -16,9 +16,7 @@ class Symptom:
     Attributes:
         engine: Pattern in the engine's own message; None if only a step's output identifies the cause.
         output: Pattern in one of the last lines of the failed step; None if only the engine's message does.
-        error: Class of the error.
         says: First words of its message.
-        hint: The remedy.
     """
 
     engine: str | None

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.docker.log_text import LineSplitter
@@ -17,10 +19,15 @@ from envbuilder.image.docker.protobuf_wire import Field, MalformedMessage, field
 from envbuilder.oci.transfers import Transfer
 
 _NANOSECONDS = 1_000_000_000
+_VERTEX, _STATUS, _LOG = 1, 2, 3
+"""Numbers of the parts of a StatusResponse, each of which may occur several times."""
+
+_ABSENT = Field(number=0, integer=0, payload=b"")
+_Fields: TypeAlias = defaultdict[int, Field]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vertex:
+class _Vertex:
     """State of one step at one moment; the engine repeats it whenever it changes.
 
     Attributes:
@@ -32,50 +39,16 @@ class Vertex:
         error: Error message; empty if there is none.
     """
 
-    digest: str = ""
-    name: str = ""
-    cached: bool = False
-    started: int | None = None
-    completed: int | None = None
-    error: str = ""
+    digest: str
+    name: str
+    cached: bool
+    started: int | None
+    completed: int | None
+    error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VertexStatus:
-    """Progress of a transfer within a step, in bytes."""
-
-    id: str = ""
-    name: str = ""
-    current: int = 0
-    total: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VertexLog:
-    """A piece of the output of a step; it need not end at a line end.
-
-    Attributes:
-        vertex: Digest of the step.
-        stream: 1 for standard output, 2 for standard error.
-        message: As written by the program.
-    """
-
-    vertex: str = ""
-    stream: int = 0
-    message: bytes = b""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusResponse:
-    """One progress message; each part in the engine's order."""
-
-    vertexes: tuple[Vertex, ...]
-    statuses: tuple[VertexStatus, ...]
-    logs: tuple[VertexLog, ...]
-
-
-def decode(aux: str) -> StatusResponse:
-    """Read the `aux` text of one trace message.
+def _parts(aux: str) -> tuple[tuple[int, _Fields], ...]:
+    """Return number and fields of each part of a message, in the engine's order.
 
     Raises:
         MalformedMessage: It is not base64, or not a protobuf message.
@@ -85,58 +58,30 @@ def decode(aux: str) -> StatusResponse:
     except (binascii.Error, ValueError) as error:
         raise MalformedMessage(f"the message is not base64: {error}") from error
     found = tuple(fields(message))
-    return StatusResponse(
-        vertexes=tuple(_vertex(field) for field in found if field.number == 1),
-        statuses=tuple(_status(field) for field in found if field.number == 2),
-        logs=tuple(_log(field) for field in found if field.number == 3),
-    )
+    return tuple((part.number, _fields_of(part)) for part in found if part.number in {_VERTEX, _STATUS, _LOG})
 
 
-def _last(message: Field) -> dict[int, Field]:
+def _fields_of(message: Field) -> _Fields:
     # The last occurrence of a field that is not repeated wins: https://protobuf.dev/programming-guides/encoding/
-    return {field.number: field for field in fields(message.payload)}
+    return defaultdict(lambda: _ABSENT, {field.number: field for field in fields(message.payload)})
 
 
-def _absent(number: int) -> Field:
-    return Field(number=number, integer=0, payload=b"")
-
-
-def _vertex(message: Field) -> Vertex:
-    found = _last(message)
-    return Vertex(
-        digest=found.get(1, _absent(1)).text,
-        name=found.get(3, _absent(3)).text,
-        cached=bool(found.get(4, _absent(4)).integer),
+def _vertex(found: _Fields) -> _Vertex:
+    return _Vertex(
+        digest=found[1].text,
+        name=found[3].text,
+        cached=bool(found[4].integer),
         started=_moment(found.get(5)),
         completed=_moment(found.get(6)),
-        error=found.get(7, _absent(7)).text,
-    )
-
-
-def _status(message: Field) -> VertexStatus:
-    found = _last(message)
-    return VertexStatus(
-        id=found.get(1, _absent(1)).text,
-        name=found.get(3, _absent(3)).text,
-        current=found.get(4, _absent(4)).integer,
-        total=found.get(5, _absent(5)).integer,
-    )
-
-
-def _log(message: Field) -> VertexLog:
-    found = _last(message)
-    return VertexLog(
-        vertex=found.get(1, _absent(1)).text,
-        stream=found.get(3, _absent(3)).integer,
-        message=found.get(4, _absent(4)).payload,
+        error=found[7].text,
     )
 
 
 def _moment(timestamp: Field | None) -> int | None:
     if timestamp is None:
         return None
-    found = _last(timestamp)
-    return found.get(1, _absent(1)).integer * _NANOSECONDS + found.get(2, _absent(2)).integer
+    found = _fields_of(timestamp)
+    return found[1].integer * _NANOSECONDS + found[2].integer
 
 
 class TraceReader:
@@ -158,18 +103,21 @@ class TraceReader:
         Raises:
             MalformedMessage: The message cannot be read; the reader keeps its state.
         """
-        response = decode(aux)
-        # The output of a step arrives with the message of its end at the latest, and is reported before that end.
-        for vertex in response.vertexes:
+        parts = _parts(aux)
+        vertexes = [_vertex(found) for number, found in parts if number == _VERTEX]
+        # The output of a step arrives with the message of its end at the latest, and is reported before that end. The
+        # order of the parts is that of their events: output (3), then transfers (2).
+        for vertex in vertexes:
             yield from self._begin(vertex)
-        for log in response.logs:
-            yield from self._write(log)
-        for status in response.statuses:
-            yield from _moved(status)
-        for vertex in response.vertexes:
+        for number, found in sorted(parts, key=lambda part: -part[0]):
+            if number == _LOG:
+                yield from self._write(digest=found[1].text, stream=found[3].integer, piece=found[4].payload)
+            elif number == _STATUS:
+                yield from _moved(found[1].text, found[3].text, current=found[4].integer, total=found[5].integer)
+        for vertex in vertexes:
             yield from self._end(vertex)
 
-    def _begin(self, vertex: Vertex) -> Iterator[BuildEvent]:
+    def _begin(self, vertex: _Vertex) -> Iterator[BuildEvent]:
         self._names[vertex.digest] = vertex.name
         moment = vertex.completed if vertex.started is None else vertex.started
         if moment is None or vertex.digest in self._open or moment < self._closed.get(vertex.digest, moment):
@@ -179,7 +127,7 @@ class TraceReader:
         self._open[vertex.digest] = moment
         yield StepStarted(step=vertex.name)
 
-    def _end(self, vertex: Vertex) -> Iterator[BuildEvent]:
+    def _end(self, vertex: _Vertex) -> Iterator[BuildEvent]:
         if vertex.completed is None or vertex.digest not in self._open:
             return
         started = self._open.pop(vertex.digest)
@@ -189,16 +137,16 @@ class TraceReader:
         seconds = 0.0 if vertex.cached else max(0, vertex.completed - started) / _NANOSECONDS
         yield StepFinished(step=vertex.name, seconds=seconds, cached=vertex.cached, error=vertex.error)
 
-    def _write(self, log: VertexLog) -> Iterator[BuildEvent]:
-        splitter = self._lines.setdefault((log.vertex, log.stream), LineSplitter())
-        yield from self._said(log.vertex, splitter.feed(log.message))
+    def _write(self, *, digest: str, stream: int, piece: bytes) -> Iterator[BuildEvent]:
+        splitter = self._lines.setdefault((digest, stream), LineSplitter())
+        yield from self._said(digest, splitter.feed(piece))
 
     def _said(self, digest: str, lines: Iterator[str]) -> Iterator[StepOutput]:
         return (StepOutput(step=self._names.get(digest, ""), text=line) for line in lines)
 
 
-def _moved(status: VertexStatus) -> Iterator[Transfer]:
+def _moved(identity: str, name: str, *, current: int, total: int) -> Iterator[Transfer]:
     # Statuses such as "exporting layers" are phases of a step, not transfers.
-    if status.current > 0 or status.total > 0:
-        item = status.id if status.name in {"", status.id} else f"{status.name} {status.id}"
-        yield Transfer(item=item, current=max(0, status.current), total=max(0, status.total))
+    if current > 0 or total > 0:
+        item = identity if name in {"", identity} else f"{name} {identity}"
+        yield Transfer(item=item, current=max(0, current), total=max(0, total))

@@ -98,10 +98,7 @@ class DockerClient(docker.APIClient):
     def attached(self, container: str, *, stdin: bool, terminal: bool) -> Iterator[StandardStreams]:
         """Yield the streams of `POST /containers/…/attach`; the SDK's own methods leak their socket.
 
-        Args:
-            container: Its name.
-            stdin: Whether to attach standard input too.
-            terminal: Whether the container has a terminal, whose output is not divided into streams.
+        The output of a terminal is not divided into streams.
         """
         response = self._post(
             self._url(f"/containers/{quote(container)}/attach"),

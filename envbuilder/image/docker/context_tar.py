@@ -24,10 +24,6 @@ def context(folder: Path, dockerfile: str) -> Iterator[bytes]:
     kept, so neither the umask of a checkout nor the time of a rendering changes the engine's cache keys. Sockets and
     pipes have no content that a build could copy, and are left out.
 
-    Args:
-        folder: The context.
-        dockerfile: Name of a file in it.
-
     Raises:
         UsageError: The directory has no such file, or a file became shorter meanwhile.
     """

@@ -35,7 +35,6 @@ class Tls:
     Attributes:
         authority: Certificate of the issuer; None means those of this machine.
         client: Client certificate and key; None for none.
-        verify: True if the certificate of the engine is checked.
     """
 
     authority: Path | None

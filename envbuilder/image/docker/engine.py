@@ -14,7 +14,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.build import build
-from envbuilder.image.docker.endpoint import endpoint
+from envbuilder.image.docker.endpoint import DEFAULT_SOCKET, endpoint
 from envbuilder.image.docker.images import engine_info, image_info
 from envbuilder.image.docker.keeping import DockerKeeping
 from envbuilder.image.docker.loading import load_image
@@ -29,7 +29,6 @@ from envbuilder.oci.transfers import PushResult
 if TYPE_CHECKING:
     from envbuilder.image.docker.api import DockerApi
 
-_SOCKET = "/var/run/docker.sock"
 _MOST_LAYERS = 120
 """The engine allows 125. Source: https://github.com/moby/moby/blob/v28.5.2/layer/layer_store.go (maxLayerDepth)"""
 _IMPORTING = threading.Lock()
@@ -69,7 +68,7 @@ def is_there(environ: Mapping[str, str]) -> bool:
         where = endpoint(environ)
     except EngineUnavailable:
         return True  # It is named; connecting reports what is wrong with it.
-    return bool(where.host) or Path(_SOCKET).exists()
+    return bool(where.host) or Path(DEFAULT_SOCKET).exists()
 
 
 def is_local(environ: Mapping[str, str]) -> bool:

@@ -30,10 +30,7 @@ class EngineBases:
     """Provides an engine with the bases of locks.
 
     Attributes:
-        engine: The engine.
-        debian: Makes trees of .deb packages.
         registry_mirror: Registry that serves images in place of the one in their names; empty for none.
-        listener: Receives the progress of transfers.
         progress: Progress callback; receives one line of text.
     """
 
@@ -70,14 +67,8 @@ class EngineBases:
         return fetch_base(self.engine, lock.base, reference, self.registry_mirror, self.listener, layers=layers)
 
     def load(self, tree: DebTree, reference: ImageRef, added: Path | None = None) -> None:
-        """Load a tree into the engine.
-
-        Args:
-            tree: The tree.
-            reference: The name of the image.
-            added: Tar of the OS packages, which becomes a second layer; None for none.
-        """
-        self.progress(f"giving {tree.id} to the engine")
+        """Load a tree into the engine; a tar of OS packages becomes a second layer."""
+        self.progress(f"loading {tree.id} into the engine")
         with self._scratch(".loading-") as work:
             archive = Path(work) / "image.tar"
             docker_archive(

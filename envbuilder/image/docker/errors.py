@@ -134,9 +134,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def mapped(error: BaseException, refusal: Refusal = refused) -> EnvbuilderError:
     """Return our error for an exception of the SDK.
 
-    Args:
-        error: An instance of a class in `MAPPINGS` or of a subclass.
-        refusal: Returns the error for a request that the engine refused; receives its explanation.
+    `refusal` returns the error for a request that the engine refused; it receives the explanation of the engine.
     """
     kind = next(kind for kind in type(error).__mro__ if kind in MAPPINGS)
     return MAPPINGS[kind](error, refusal)

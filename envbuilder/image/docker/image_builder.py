@@ -40,9 +40,6 @@ class DockerBuilder:
     """The `ImageBuilder` over a container engine.
 
     Attributes:
-        engine: The container engine.
-        ingredients: Base, tools and settings of this host.
-        templates: Directory of the Jinja templates.
         work: Directory for the rendered files; they are removed afterwards.
         proxies: Proxy variables for the build only.
         progress: Progress callback; receives one line of text.

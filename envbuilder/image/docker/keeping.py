@@ -19,11 +19,7 @@ _SECONDS_TO_DIE = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DockerKeeping:
-    """See `KeepingEngine`.
-
-    Attributes:
-        api: The engine.
-    """
+    """See `KeepingEngine`."""
 
     api: DockerApi
 

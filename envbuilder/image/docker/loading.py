@@ -7,8 +7,6 @@ layers of one of its images. Tested with 20.10.24 (overlay2).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, VerificationFailed
@@ -17,11 +15,11 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo, LoadResult
 from envbuilder.image.docker.images import failure, image_info
 from envbuilder.oci.documents import entry
-from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin
+from envbuilder.oci.images import AssembledImage, ImageLayerPin
 from envbuilder.oci.layout import contents
 from envbuilder.oci.layout.contents import blob_name
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import Kind, Member, file_of, opened_at
+from envbuilder.oci.tar.members import Member, file_from, file_of
 from envbuilder.oci.tar.writing import tar_blocks
 
 if TYPE_CHECKING:
@@ -89,7 +87,7 @@ def _send_missing(api: DockerApi, image: AssembledImage, store: Store) -> int:
 
 
 def _send(api: DockerApi, image: AssembledImage, store: Store, present: int) -> None:
-    for message in api.load_stream(tar_blocks(_members(image, store, image.layers[present:]))):
+    for message in api.load(tar_blocks(_members(image, store, image.layers[present:]))):
         said = failure(message)
         if said and _NO_SPACE in said:
             raise DiskFull(f"no space for the image: {said}", hint="check `docker system df`")
@@ -101,17 +99,14 @@ def _present_layers(api: DockerApi, image: AssembledImage) -> int:
     """Return the number of lowest layers that are also the lowest of some image of the engine."""
     wanted = tuple(layer.diff_id for layer in image.layers)
     best = 0
-    for known in _candidates(api.images(), _environment(image)):
+    environment = text(parsed(image.config.content), "config", "Labels", _OURS[0])
+    for known in _candidates(api.images(), environment):
         found = api.inspect_image(known)
         if found is not None:
             best = max(best, _common(wanted, texts(found, "RootFS", "Layers")))
         if best == len(wanted):
             break
     return best
-
-
-def _environment(image: AssembledImage) -> str:
-    return text(parsed(image.config.content), "config", "Labels", _OURS[0])
 
 
 def _candidates(images: Sequence[Record], environment: str) -> list[str]:
@@ -141,19 +136,13 @@ def _members(image: AssembledImage, store: Store, layers: Sequence[ImageLayerPin
     manifest, config = image.manifest.descriptor, image.config.descriptor
     once = {layer.blob.digest: layer.blob for layer in layers}
     return [
-        _file("oci-layout", b'{"imageLayoutVersion":"1.0.0"}'),
-        _file("index.json", contents.index([entry(manifest)])),
-        _file("manifest.json", contents.docker_manifest(image, ())),
+        _file(contents.LAYOUT_FILE, contents.LAYOUT),
+        _file(contents.INDEX_FILE, contents.index([entry(manifest)])),
+        _file(contents.DOCKER_FILE, contents.docker_manifest(image, ())),
         _file(blob_name(config.digest), image.config.content),
         _file(blob_name(manifest.digest), image.manifest.content),
-        *(_blob(blob, contents.verified(blob, store)) for blob in once.values()),
+        *(file_from(contents.verified(blob, store), blob_name(blob.digest), mtime=0) for blob in once.values()),
     ]
-
-
-def _blob(blob: Descriptor, path: Path) -> Member:
-    size = path.stat().st_size
-    opener = partial(opened_at, path, 0)
-    return Member(path=blob_name(blob.digest), kind=Kind.FILE, mode=0o644, mtime=0, size=size, open=opener)
 
 
 def _file(name: str, content: bytes) -> Member:

@@ -14,12 +14,7 @@ from envbuilder.lock.spec import Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OsPackageResolver:
-    """The resolver of OS packages for locks.
-
-    Attributes:
-        bases: Makes trees of .deb packages, and provides the engine with registry images.
-        apt: Runs apt inside an image of the engine.
-    """
+    """The resolver of OS packages for locks."""
 
     bases: EngineBases
     apt: AptResolver

@@ -28,16 +28,10 @@ _PIECE = 1 << 16
 
 
 def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name: str) -> RunResult:
-    """Run a command and collect its results.
+    """Run a command and collect its results; the container is removed by its name, which is unique, in any case.
 
     A command that cannot be started is a result as in a shell (127 not found, 126 not executable), with the engine's
     words as its standard error: "this image has no python" is a finding about the image, not about the engine.
-
-    Args:
-        api: The engine.
-        request: The request.
-        clock: Seconds; only differences count.
-        name: Name for the container, unique; it is removed by this name in any case.
     """
     try:
         _create(api, request, name)

@@ -69,10 +69,11 @@ def load(api: DockerApi, archive: Path) -> ImageInfo:
     if not archive.is_file():
         raise UsageError(f"archive not found: {archive}")
     names: list[str] = []
-    for message in api.load(archive):
-        if failure(message):
-            raise EngineError(f"the engine cannot load {archive}: {failure(message)}")
-        names += _LOADED.findall(text(message, "stream"))
+    with archive.open("rb") as stream:
+        for message in api.load(stream):
+            if failure(message):
+                raise EngineError(f"the engine cannot load {archive}: {failure(message)}")
+            names += _LOADED.findall(text(message, "stream"))
     images = {image.id: image for image in (_present(api, name) for name in names)}
     if len(images) != 1:
         raise UsageError(f"{archive} holds {len(images)} images", hint="save one image with `docker save IMAGE`")

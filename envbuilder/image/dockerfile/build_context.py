@@ -31,7 +31,6 @@ class TextFile:
 
     Attributes:
         path: Relative, with `/`.
-        text: Content.
         executable: True if the build runs it.
     """
 
@@ -71,10 +70,7 @@ class Rendered:
 def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
     """Render a plan as a Dockerfile; the same plan gives the same bytes.
 
-    Args:
-        plan: The layers.
-        lock_text: Canonical text of the lock, which is copied into the image.
-        templates: Directory of the Jinja templates.
+    `lock_text`, the canonical text of the lock, is copied into the image.
 
     Raises:
         ValueError: A value has a control character, or a name is a path.

@@ -31,10 +31,7 @@ def compose(lock: Lock, image: ImageRef) -> str:
 def devcontainer(lock: Lock, image: ImageRef, profiles: Sequence[Profile]) -> str:
     """Return a `devcontainer.json` that mounts the project as the working directory of the image.
 
-    Args:
-        lock: The lock.
-        image: Its image.
-        profiles: Profiles of the catalog; those of the lock add the extensions of their tools, and forward their ports.
+    Profiles of the lock add the extensions of their tools, and forward their ports.
 
     Source: https://containers.dev/implementors/json_reference/ (read 2026-11-23).
     """

@@ -28,9 +28,7 @@ def conda(lock: Lock) -> str:
 def pylock(lock: Lock, packages: str) -> str:
     """Return a `pylock.toml`: names, hashes and sizes of files in a directory.
 
-    Args:
-        lock: The lock; it has no index addresses, so the files are named by their path.
-        packages: Directory with the files, relative to the `pylock.toml`.
+    A lock has no index addresses, so the files are named by their path; `packages` is relative to the `pylock.toml`.
 
     Source: https://packaging.python.org/en/latest/specifications/pylock-toml/ (version 1.0, read 2026-11-23).
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from email.parser import HeaderParser
 
 from packaging.version import InvalidVersion, Version
@@ -13,7 +13,7 @@ from envbuilder.core.image_paths import impossible, is_code, is_of_environment, 
 from envbuilder.core.references import normalized
 from envbuilder.image.layers.entries import Entry
 from envbuilder.image.layers.wheel_file import Wheel
-from envbuilder.image.layers.wheels import Prefix
+from envbuilder.image.layers.wheels import Prefix, installed
 from envbuilder.lock.lock import PackagePin
 from envbuilder.oci.tar.members import Kind
 
@@ -57,20 +57,15 @@ def _same_version(found: str, wanted: str) -> bool:
         return found == wanted
 
 
-def admitted(entries: Iterable[Entry], prefix: Prefix, dist_info: str, allowed: Collection[str]) -> Iterator[Entry]:
-    """Yield the entries of one distribution after checking them.
-
-    Args:
-        entries: Its entries.
-        prefix: The environment that it is installed in.
-        dist_info: Its directory of metadata.
-        allowed: Absolute paths that the spec allows.
+def admitted(wheel: Wheel, prefix: Prefix, allowed: Collection[str]) -> Iterator[Entry]:
+    """Yield the entries of an installed wheel after checking them; `allowed` are absolute paths that the spec allows.
 
     Raises:
         VerificationFailed: An entry cannot be in an image, replaces a part of the interpreter or its environment, hides
             a program of the base, or is metadata of another distribution.
     """
-    for entry in entries:
+    dist_info = wheel.dist_info
+    for entry in installed(wheel, prefix):
         if problem := _problem(entry, prefix, dist_info):
             raise VerificationFailed(
                 f"{entry.origin} cannot be installed: /{entry.path}: {problem}",
@@ -115,11 +110,7 @@ class Clashes:
         self._folders: dict[str, str] = {}
 
     def see(self, entry: Entry, *, own: bool = False) -> None:
-        """Record an entry; those of lower layers come first.
-
-        Args:
-            entry: An entry of a distribution.
-            own: True for the user's own distribution, False for one of the environment.
+        """Record an entry, of the user's own distribution if `own` is true; those of lower layers come first.
 
         Raises:
             VerificationFailed: A path is a file in one distribution and a directory in another, or an own package

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from envbuilder.catalog.archives import ArchivePin
+from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.image.layers.cached_bases import fetch_tree
 from envbuilder.image.layers.inputs import Ingredients
@@ -25,6 +26,8 @@ from envbuilder.oci.store import Store
 
 Elsewhere: TypeAlias = Callable[[Sequence[Descriptor]], frozenset[str]]
 """Returns which of some layers, by digest, are neither needed in the store nor made."""
+
+_MOST_NAMED = 8
 
 _FROM_TREE = (LayerKind.BASE, LayerKind.SYSTEM, LayerKind.INTERPRETER)
 """Layers that cannot be made without the tree of the base. Others may need its interpreter."""
@@ -106,6 +109,25 @@ class Draft:
                 for layer in self.in_base
             )
         return any(layer.kind in _FROM_TREE for layer in self.to_make())
+
+    def refuse_apt(self) -> None:
+        """Raise UsageError if a layer that has to be made needs OS packages on a registry image.
+
+        Such a base is configured for archives of its own, so the lock names these packages by name, version and hash,
+        and only apt in a container of the base knows where their files are.
+        """
+        if self.lock.base.kind.is_tree:
+            return
+        made = self.to_make()
+        added = [pin.name for layer in made for pin in layer.os_packages]
+        if any(self.plan.built_in(layer) for layer in made):
+            added += [pin.name for pin in self.lock.build_os_packages]
+        if added:
+            names = ", ".join(added[:_MOST_NAMED]) + (" …" if len(added) > _MOST_NAMED else "")
+            raise UsageError(
+                f"OS packages on a registry image require a container engine, whose apt installs them: {names}",
+                hint="use --engine docker, or a Debian base: --base ID",
+            )
 
     def files_of(self, layer: Layer) -> tuple[PackagePin, ...]:
         """Return the files that a layer is made from."""

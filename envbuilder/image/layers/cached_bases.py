@@ -17,14 +17,7 @@ from envbuilder.oci.layout.layer_compression import unpacked
 
 
 def fetch_tree(lock: Lock, base: LayerRecord | None, layer_format: LayerFormat, context: AssemblyContext) -> None:
-    """Put the tar of a tree into the store, if a layer cache holds its layer; otherwise do nothing.
-
-    Args:
-        lock: Names the tree.
-        base: The layer; None if it is unknown.
-        layer_format: Its format.
-        context: The store and the cache.
-    """
+    """Put the tar of a tree into the store, if its layer is known and a layer cache holds it; otherwise do nothing."""
     if base is None or base.packed.diff_id != lock.base.digest:
         return
     blob = base.packed.blob(layer_format)

@@ -38,13 +38,11 @@ class Entry:
         member: The member; if it is spliced, `member.open` is not used.
         spliced: Place of its packed content; None for content that has to be packed.
         origin: Distribution that contains it; empty for generated entries.
-        digest: `sha256:…` of the content, if it is known without reading; else empty.
     """
 
     member: Member
     spliced: Spliced | None = None
     origin: str = ""
-    digest: str = ""
 
     @property
     def path(self) -> str:

@@ -96,10 +96,6 @@ NOTHING = Prefetch()
 def with_landmark(entries: Iterable[Entry], prefetch: Prefetch = NOTHING) -> Iterator[Entry]:
     """Yield the entries of a layer, and the file that says which part of it is fetched before a container starts.
 
-    Args:
-        entries: In the order of the layer: directories before what is in them.
-        prefetch: Which part that is.
-
     Raises:
         VerificationFailed: An entry has a path that the format reserves, or one that its JSON cannot hold.
     """

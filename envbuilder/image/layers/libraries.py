@@ -56,7 +56,7 @@ def library_entries(pin: ArchivePin, files: Iterable[PlacedFile], store: Store) 
     for file in files:
         opened = partial(opened_at, store.verified(file.digest), 0)
         member = Member(path=file.path, kind=Kind.FILE, mode=0o644, mtime=EPOCH, size=file.size, open=opened)
-        yield Entry(member=member, origin=pin.file, digest=file.digest)
+        yield Entry(member=member, origin=pin.file)
     for path, target in library_links(pin):
         yield link(path, target)
 

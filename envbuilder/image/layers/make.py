@@ -25,7 +25,7 @@ from envbuilder.image.layers.layer_writer import Packed, Packing, write_layer, w
 from envbuilder.image.layers.libraries import library_entries, required, wheel_links
 from envbuilder.image.layers.needed_libraries import IS_LIBRARY, Tap, needed
 from envbuilder.image.layers.records import LayerRecord
-from envbuilder.image.layers.wheels import brought, installed, scripts
+from envbuilder.image.layers.wheels import brought, scripts
 from envbuilder.image.plan.layers import WORTH_COMPILING
 from envbuilder.image.plan.plan import WHEELS, Layer, LayerKind, Plan
 from envbuilder.lock.lock import PackageGroup, PackagePin
@@ -57,11 +57,7 @@ class LayerTask:
         return Prefetch(whole=self.layer.kind.is_prefetched, files=frozenset(named))
 
     def missing(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Return a note about listed files that the layer does not have; nothing in other formats.
-
-        Args:
-            paths: Relative paths of its entries.
-        """
+        """Return a note about listed files that are not among relative paths of the layer; nothing in other formats."""
         lacking = self.prefetch.files - {f"/{path}" for path in paths} if self.format is LayerFormat.ESTARGZ else ()
         if not lacking:
             return ()
@@ -78,11 +74,7 @@ class LayerTask:
     ) -> LayerRecord:
         """Write entries as a layer, and record which libraries they need and provide.
 
-        Args:
-            entries: The entries.
-            packing: Their packing.
-            notes: Messages for the user.
-            needs: Sonames that entries require which are not from wheels.
+        `needs` are the sonames that entries require which are not from wheels.
         """
         ordered = completed(entries)
         libraries = _Libraries()
@@ -183,7 +175,7 @@ def _installed(task: LayerTask, layer: Layer) -> Iterator[Entry]:
     allowed = own.lock.allow if layer.kind is LayerKind.OWN else ()
     for pin in layer.packages:
         wheel = own.wheel(pin)
-        yield from admitted(installed(wheel, own.prefix), own.prefix, wheel.dist_info, allowed)
+        yield from admitted(wheel, own.prefix, allowed)
 
 
 def _below(task: LayerTask) -> Iterator[tuple[Entry, bool]]:

@@ -37,9 +37,7 @@ class Bases(Protocol):
     def open(self, lock: Lock, fetch_tree: Callable[[], None]) -> Base:
         """Return the base of a lock; a registry is asked for the layers and the configuration of its image.
 
-        Args:
-            lock: The lock.
-            fetch_tree: Called before a missing tree is made; may put its tar into the store.
+        `fetch_tree` is called before a missing tree is made, and may put its tar into the store.
         """
         ...
 

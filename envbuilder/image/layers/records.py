@@ -129,7 +129,7 @@ class Records:
         The record of a layer whose file has another size is rejected too. The file may be missing.
         """
         path = self._layer_path(key)
-        return _believed(path, lambda: self._read_layer(path, key)) or self.shipped(key)
+        return believed(path, lambda: self._read_layer(path, key)) or self.shipped(key)
 
     def _read_layer(self, path: Path, key: str) -> LayerRecord:
         record = record_of(key, read_json(path))
@@ -142,7 +142,7 @@ class Records:
 
     def keep_layer(self, key: str, record: LayerRecord) -> None:
         """Add the record of a layer."""
-        _write(self._layer_path(key), plain_record(key, record))
+        write_record(self._layer_path(key), plain_record(key, record))
 
     def image(self, name: str) -> KeptImage | None:
         """Return an image by `repository:tag`, or by the digest of its manifest or configuration; None if unknown."""
@@ -156,12 +156,12 @@ class Records:
                 None,
             )
         path = self._image_path(name)
-        return _believed(path, lambda: self._read_image(path))
+        return believed(path, lambda: self._read_image(path))
 
     def images(self) -> Iterator[KeptImage]:
         """Yield all images that can be read, by name."""
         for path in self._files("images", "*.json"):
-            kept = _believed(path, partial(self._read_image, path))
+            kept = believed(path, partial(self._read_image, path))
             if kept:
                 yield kept
 
@@ -181,7 +181,7 @@ class Records:
                 for each in image.layers
             ),
         )
-        _write(self._image_path(kept.name), structure.dump(file))
+        write_record(self._image_path(kept.name), structure.dump(file))
 
     def forget_image(self, name: str) -> None:
         """Remove a name; the layers stay until they are pruned."""
@@ -271,7 +271,7 @@ _FOLDERS = ("layers", "images")
 _NOT_WHAT_WAS_WRITTEN = (ValueError, VerificationFailed)
 
 
-def _believed(path: Path, read: Callable[[], T]) -> T | None:
+def believed(path: Path, read: Callable[[], T]) -> T | None:
     """Return the content of a record; None if there is none. A modified one is removed."""
     try:
         return read()
@@ -295,7 +295,7 @@ def plain_record(key: str, record: LayerRecord) -> dict[str, object]:
         "brings": record.brings,
         "notes": record.notes,
     }
-    return plain | {"sha256": sum_of(plain)}
+    return with_sum(plain)
 
 
 def record_of(key: str, plain: object) -> LayerRecord:
@@ -309,6 +309,11 @@ def record_of(key: str, plain: object) -> LayerRecord:
         raise ValueError(f"not the record of {key}")
     packed = Packed(digest=found.digest, size=found.size, diff_id=found.diff_id, contents=found.contents)
     return LayerRecord(packed=packed, needs=found.needs, brings=found.brings, notes=found.notes)
+
+
+def with_sum(plain: Mapping[str, object]) -> dict[str, object]:
+    """Return a record with the sha256 of its content."""
+    return {**plain, "sha256": sum_of(plain)}
 
 
 def sum_of(plain: Mapping[str, object]) -> str:
@@ -327,7 +332,8 @@ def _agrees(image: AssembledImage) -> bool:
     )
 
 
-def _write(path: Path, plain: Mapping[str, object]) -> None:
+def write_record(path: Path, plain: Mapping[str, object]) -> None:
+    """Write a record; its directory is created if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:
         stream.write(indented_json(plain))

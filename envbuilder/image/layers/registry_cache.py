@@ -22,7 +22,7 @@ from envbuilder.oci.images import MANIFEST_TYPE, Descriptor, LayerFormat, SmallB
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import TransferStopped
 from envbuilder.oci.registry.parallel import Listener, TransferState, in_parallel
-from envbuilder.oci.registry.pull import fetch_blob
+from envbuilder.oci.registry.pull import fetch_blobs
 from envbuilder.oci.registry.push import Push
 from envbuilder.oci.store import Store
 
@@ -103,10 +103,10 @@ class RegistryLayerCache:
         def work(layer: Descriptor) -> str:
             place = self._holders[layer.digest]
             try:
-                fetch_blob(
+                fetch_blobs(
                     self.repositories.client,
                     place,
-                    layer,
+                    (layer,),
                     self.store,
                     listener=lambda seen: watch.tell(seen.item, seen.current, seen.total),
                 )

@@ -120,12 +120,6 @@ def _unpacked(sdist: Path, name: str, target: Path) -> Path:
 def kept_wheel(made: bytes, name: str, root: Path, store: Store) -> str:
     """Write a wheel again so that its bytes depend on its content alone, and add it to the store; return its digest.
 
-    Args:
-        made: The wheel.
-        name: Name of its source distribution.
-        root: Directory for intermediate files.
-        store: Receives the wheel.
-
     Raises:
         BuildFailed: It is damaged.
     """

@@ -12,7 +12,7 @@ from envbuilder.lock.index.index import IndexFile
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.parallel import TransferState, in_parallel
-from envbuilder.oci.registry.pull import fetch_blob
+from envbuilder.oci.registry.pull import fetch_blobs
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import Transfer
 
@@ -114,7 +114,7 @@ class RegistryMirror:
             progress(transfer.current, transfer.total)
 
         blob = Descriptor(media_type=_TYPE, digest=f"sha256:{file.sha256}", size=size)
-        fetch_blob(self.client(), self._reference, blob, self.store, listener=tell)
+        fetch_blobs(self.client(), self._reference, (blob,), self.store, listener=tell)
 
     def _size(self, file: IndexFile) -> int | None:
         return self.client().repository(self._reference).blob_size(f"sha256:{file.sha256}")

@@ -29,11 +29,7 @@ _FORMATS = {LayerFormat.ESTARGZ: {"estargz": 2}}
 def layer_key(plan: Plan, layer: Layer, layer_format: LayerFormat, *, image_inputs: Iterable[str] = ()) -> str:
     """Return the key of one layer.
 
-    Args:
-        plan: The plan that it belongs to.
-        layer: One of its layers.
-        layer_format: Its format.
-        image_inputs: Digests of the content of the last layer: lock and probe.
+    `image_inputs` are the digests of the content of the last layer: lock and probe.
     """
     inputs: dict[str, object] = {"version": VERSION, "format": layer_format.value, "kind": layer.kind.value}
     inputs |= _FORMATS.get(layer_format, {})

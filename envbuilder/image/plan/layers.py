@@ -85,10 +85,7 @@ def image_reference(lock: Lock) -> ImageRef:
 def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
     """Return the plan of a lock.
 
-    Args:
-        lock: All pins.
-        digest: Digest of the lock, for the label.
-        below: Number of layers of the base.
+    The label of the image names the digest; the base has `below` layers.
 
     Returns:
         Shape: every package pin of the lock is in exactly one layer, in `build_tools` or in `own_build_tools`; layers

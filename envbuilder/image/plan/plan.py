@@ -54,7 +54,6 @@ class Layer:
     """One layer: it depends only on its pins, and on the layers that it names.
 
     Attributes:
-        kind: Kind of its content.
         id: Unique in a plan: the kind, and the name of a distribution or an archive that is alone in it.
         title: One line for readers.
         packages: Python distributions, sorted by name.
@@ -93,7 +92,6 @@ class Plan:
     """The layers of an image, as both engines build them.
 
     Attributes:
-        lock: All pins.
         base: Reference of the image below the first layer, in a container engine.
         layers: In order, the base first; ids are unique; the last is always `image`.
         build_tools: Build tools of source distributions; in no layer.

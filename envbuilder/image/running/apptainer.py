@@ -27,8 +27,6 @@ class ApptainerRunner:
     """The installed Apptainer or Singularity, with nothing of the host but its user and what is mounted.
 
     Attributes:
-        program: The program.
-        work: For files of a run.
         root: Root directory of this host.
     """
 
@@ -38,8 +36,7 @@ class ApptainerRunner:
 
     def info(self) -> EngineInfo:
         """Return its properties; it has GPUs where the kernel module of the driver is loaded."""
-        gpus = (self.root / _DRIVER).exists()
-        return EngineInfo(name="apptainer", version="", api="", storage="", gpus=gpus, sessionless_buildkit=False)
+        return EngineInfo(name="apptainer", gpus=(self.root / _DRIVER).exists())
 
     def image(self, reference: str) -> ImageInfo | None:
         """Return an image with its labels; None if there is no such file and no registry in the name.
@@ -51,7 +48,7 @@ class ApptainerRunner:
             return None
         shown = self.run(RunRequest(image=reference, command=("/bin/cat", f"/{LABELS_FILE}"), timeout=math.inf))
         labels = () if shown.status else labels_in(shown.stdout)
-        return ImageInfo(id=reference, tags=(), digests=(), diff_ids=(), labels=labels, size=0)
+        return ImageInfo(id=reference, labels=labels)
 
     def run(self, request: RunRequest) -> RunResult:
         """Run a command in an image.

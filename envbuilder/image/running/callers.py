@@ -14,8 +14,6 @@ class Registered:
     """A user of an image.
 
     Attributes:
-        uid: User.
-        gid: Primary group.
         home: Home directory; need not exist.
         files: `(absolute path, content)` of the lists that have to be replaced for this; empty if the image knows
             the user.
@@ -31,11 +29,6 @@ def registered(caller: Caller, passwd: bytes, group: bytes) -> Registered:
     """Return a user of this host as a user of an image; the user keeps the name, unless another one has it there.
 
     Without an entry, `getpass.getuser()` and shells have no name for the user.
-
-    Args:
-        caller: The user.
-        passwd: The image's list of users.
-        group: Its list of groups.
     """
     users, groups = _entries(passwd, 6), _entries(group, 3)
     known = next((entry for entry in users if entry[2] == str(caller.uid)), None)

@@ -24,8 +24,6 @@ class KeptChanges:
     """Changes under a name.
 
     Attributes:
-        folder: Their directory.
-        image: Reference of the image.
         digest: Digest of its manifest, or its id in the engine.
         engine: Engine that has the changes, in an image of its own; empty if they are in the directory.
         reference: Name of that image.
@@ -135,12 +133,7 @@ def kept_in(room: Path) -> tuple[KeptChanges, ...]:
 
 
 def remove_kept(room: Path, name: str, forget: Callable[[KeptChanges], None]) -> int:
-    """Remove changes that are kept under a name; return the bytes freed.
-
-    Args:
-        room: Directory of all of them.
-        name: Name.
-        forget: Removes those of an engine from it.
+    """Remove changes that are kept under a name, and those of an engine from it; return the bytes freed.
 
     Raises:
         UsageError: There are none of this name, or a run uses them.

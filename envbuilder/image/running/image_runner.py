@@ -54,9 +54,7 @@ class ImageRunner:
         sandbox: Returns the sandbox; called for each run, so it should cache its result.
         lookup: Returns the image with a reference or id; None if there is none.
         unpack: Writes an image's root file system to a directory that is not there, in whole or not at all.
-        store: Contains the layers.
         trees: Unpacked images, each under its manifest's digest; made on first use.
-        following: What followed commands need.
         gpus: GPUs of this host.
         progress: Progress callback; receives one line of text.
     """
@@ -73,14 +71,7 @@ class ImageRunner:
     def info(self) -> EngineInfo:
         """Return the properties of the runner."""
         way = self.sandbox()
-        return EngineInfo(
-            name=way.name,
-            version=way.version,
-            api="",
-            storage="",
-            gpus=self.gpus.available(),
-            sessionless_buildkit=False,
-        )
+        return EngineInfo(name=way.name, version=way.version, gpus=self.gpus.available())
 
     def image(self, reference: str) -> ImageInfo | None:
         """Return the image with a reference; its size is that of the packed layers, which need not be unpacked yet."""
@@ -89,8 +80,6 @@ class ImageRunner:
             return None
         return ImageInfo(
             id=found.config.descriptor.digest,
-            tags=(),
-            digests=(),
             diff_ids=tuple(layer.diff_id for layer in found.layers),
             labels=settings_of(found.config.content).labels,
             size=sum(layer.blob.size for layer in found.layers),
@@ -113,12 +102,9 @@ class ImageRunner:
     def follow(self, request: RunRequest, console: Console, opened: Callable[[str], None] | None = None) -> int:
         """Run a command in an image to its end with these standard streams; errors as in `run`.
 
-        If the request is writable, and nothing here can change images, only the home directory is writable.
+        `opened` receives the paths of the files of the image that the command opens, as in `Task.opened`.
 
-        Args:
-            request: The command.
-            console: The streams.
-            opened: Receives the paths of the files of the image that the command opens, as in `Task.opened`.
+        If the request is writable, and nothing here can change images, only the home directory is writable.
 
         Raises:
             UsageError: Changes are to be kept that cannot be kept there; or opened files are not reported here.
@@ -142,16 +128,7 @@ class ImageRunner:
             tree = stack.enter_context(self._in_use(found))
             settings = settings_of(found.config.content)
             task = self._with_gpus(followed(request, settings, tree, changes, chosen), request)
-            return chosen.sandbox.run(
-                replace(
-                    task,
-                    output=console.output,
-                    given=console.given,
-                    terminal=console.terminal,
-                    signals=True,
-                    opened=opened,
-                )
-            ).status
+            return chosen.sandbox.run(replace(task, console=console, opened=opened)).status
 
     def _with_gpus(self, task: Task, request: RunRequest) -> Task:
         """Return a task with the GPUs that the request asks for; a variable of the request wins over one of them."""
@@ -220,11 +197,7 @@ class ImageRunner:
 
 
 def in_use(tree: str) -> str:
-    """Return the name of the lock in the store for the use of an unpacked image.
-
-    Args:
-        tree: Name of the directory.
-    """
+    """Return the name of the lock in the store for the use of an unpacked image, by that of its directory."""
     return f"in-use-{tree}"
 
 
@@ -250,15 +223,7 @@ def task_of(request: RunRequest, settings: ProcessSettings, tree: Path) -> Task:
 
 
 def followed(request: RunRequest, settings: ProcessSettings, tree: Path, changes: Path, chosen: ChosenSandbox) -> Task:
-    """Return the task of a request that is followed: its user has a name and a writable home directory.
-
-    Args:
-        request: The request.
-        settings: ProcessSettings of the image.
-        tree: The unpacked image.
-        changes: Directory for the changes of this run.
-        chosen: The sandbox.
-    """
+    """Return the task of a request that is followed: its user has a name and a writable home directory."""
     caller = request.caller
     if caller is None:
         known = account(tree, request.user or settings.user)

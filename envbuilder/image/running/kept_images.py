@@ -25,12 +25,9 @@ class EngineImage:
     """An image of an engine, as far as a container depends on it.
 
     Attributes:
-        id: Its id.
-        env: Its variables.
         user: Its user; empty for root.
         folder: Its working directory; empty for `/`.
         size: Bytes of its files.
-        layers: Number of its layers.
     """
 
     id: str
@@ -85,7 +82,6 @@ class KeptImages:
     """Changes that an engine keeps.
 
     Attributes:
-        engine: Its name.
         most_layers: Layers with which the engine still makes another one.
         room: Returns the directory of the cache for records of kept changes.
     """

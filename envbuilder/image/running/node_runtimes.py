@@ -12,7 +12,7 @@ from pathlib import Path
 from envbuilder.core.errors import ToolFailed, ToolMissing, UsageError
 from envbuilder.core.json_fields import parsed, record
 from envbuilder.oci.runtime.command import Console, RunRequest, RunResult
-from envbuilder.oci.runtime.processes import hand_over, nothing_more, wait_for
+from envbuilder.oci.runtime.processes import nothing_more, wait_for
 
 SQUASHES = (".sif", ".sqsh", ".squashfs", ".sqfs")
 """Suffixes of files that are a root file system for Apptainer."""
@@ -29,12 +29,7 @@ class NodeRuntime(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """An installed program.
-
-    Attributes:
-        path: Its path.
-        environ: Its environment.
-    """
+    """An installed program."""
 
     path: str
     environ: Mapping[str, str]
@@ -62,17 +57,7 @@ class Program:
         """
         command, environ = (self.path, *arguments), {**self.environ, **(more or {})}
         try:
-            if console and console.terminal:
-                return hand_over(command, environ, kill)
-            return wait_for(
-                command,
-                timeout=timeout,
-                environ=environ,
-                output=console.output if console else None,
-                given=console.given if console else None,
-                kill=kill,
-                signals=console is not None,
-            )
+            return wait_for(command, timeout=timeout, environ=environ, kill=kill, console=console)
         except OSError as error:
             raise ToolFailed(f"{self.path} cannot be started: {error}") from error
 

@@ -32,8 +32,6 @@ class PodmanRunner:
     """The installed podman, as root or rootless.
 
     Attributes:
-        program: The program.
-        work: For files of a run.
         root: Root directory of this host.
         ids: Id of each image that was found.
         kept: Returns the directory for records of kept changes.
@@ -47,8 +45,7 @@ class PodmanRunner:
 
     def info(self) -> EngineInfo:
         """Return its properties; it has GPUs where a CDI specification describes those of NVIDIA."""
-        gpus = has_gpus(self.root)
-        return EngineInfo(name="podman", version="", api="", storage="", gpus=gpus, sessionless_buildkit=False)
+        return EngineInfo(name="podman", gpus=has_gpus(self.root))
 
     def image(self, reference: str) -> ImageInfo | None:
         """Return an image; those in files and registries are copied to podman's storage.
@@ -76,7 +73,6 @@ class PodmanRunner:
             digests=tuple(sorted(texts(found, "RepoDigests"))),
             diff_ids=texts(found, "RootFS", "Layers"),
             labels=tuple(sorted(labels)),
-            size=0,
         )
 
     def run(self, request: RunRequest) -> RunResult:

@@ -29,7 +29,6 @@ class PodmanKeeping:
     """See `KeepingEngine`.
 
     Attributes:
-        call: Calls podman.
         ids: Id of each image that was found, by its reference.
     """
 

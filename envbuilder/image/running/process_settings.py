@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.errors import UsageError
-from envbuilder.core.json_input import BadJson, load_json
+from envbuilder.core.json_fields import parsed, record, text, texts
 from envbuilder.oci.runtime.outputs import read_inside
 
 _LARGEST_ID = (1 << 31) - 2
@@ -25,7 +24,6 @@ class ProcessSettings:
 
     Attributes:
         env: Variables, sorted by name; PATH is always there.
-        folder: Working directory.
         user: Name or number of a user, with a group after a colon; empty for root.
         labels: Sorted by name.
         command: Entry point and arguments.
@@ -53,22 +51,17 @@ class Account:
 
 def settings_of(config: bytes) -> ProcessSettings:
     """Read the configuration of an image; missing or malformed values are ignored."""
-    try:
-        document = load_json(config)
-    except BadJson:
-        document = {}
-    settings = _record(_record(document).get("config"))
-    pairs = (entry.partition("=") for entry in _texts(settings.get("Env")))
+    settings = record(parsed(config), "config")
+    pairs = (entry.partition("=") for entry in _without_nul(texts(settings, "Env")))
     env = {"PATH": _PATH} | {name: value for name, _, value in pairs if name}
-    labels = _record(settings.get("Labels"))
-    folder = settings.get("WorkingDir")
-    user = settings.get("User")
+    labels = record(settings, "Labels")
+    folder = text(settings, "WorkingDir")
     return ProcessSettings(
         env=tuple(sorted(env.items())),
-        folder=folder if isinstance(folder, str) and folder.startswith("/") and "\0" not in folder else "/",
-        user=user if isinstance(user, str) else "",
+        folder=folder if folder.startswith("/") and "\0" not in folder else "/",
+        user=text(settings, "User"),
         labels=tuple(sorted((name, value) for name, value in labels.items() if isinstance(value, str))),
-        command=(*_texts(settings.get("Entrypoint")), *_texts(settings.get("Cmd"))),
+        command=_without_nul((*texts(settings, "Entrypoint"), *texts(settings, "Cmd"))),
     )
 
 
@@ -109,16 +102,10 @@ def _lines(tree: Path, path: str, fields: int) -> list[list[str]]:
     return [line for line in lines if len(line) >= fields and all(map(_is_number, line[numbers]))]
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 11
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < 11
 
 
-def _record(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _texts(value: object) -> tuple[str, ...]:
+def _without_nul(words: tuple[str, ...]) -> tuple[str, ...]:
     # The kernel ends a text at its first NUL, so a path with more behind it is rejected.
-    return (
-        tuple(item for item in value if isinstance(item, str) and "\0" not in item) if isinstance(value, list) else ()
-    )
+    return tuple(word for word in words if "\0" not in word)

@@ -24,7 +24,6 @@ class RecordingRunner:
     """A runner that writes the files that a followed command opens.
 
     Attributes:
-        runner: Runs the commands.
         file: Receives the list; replaced.
         progress: Progress callback; receives one line of text.
     """
@@ -66,10 +65,6 @@ def prioritized(opened: Collection[str], tree: Tree) -> PrioritizedFiles:
 
     Left out are empty files; those above `LARGEST_CHUNK`, of which a program reads parts; those of layers that are
     fetched as a whole without a list; and those of layers of a base from a registry, whose order is fixed.
-
-    Args:
-        opened: Absolute paths; those that are no files of the image are ignored.
-        tree: The image.
     """
     found = {
         layer.id: sorted(

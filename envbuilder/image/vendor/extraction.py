@@ -29,12 +29,6 @@ def extract(pin: ArchivePin, file: Path, store: Store, progress: Callable[[str],
 
     The archive is read twice: once as a whole, for its paths, links and checksums, and once up to the last wanted file.
 
-    Args:
-        pin: The archive and its libraries.
-        file: The archive, verified.
-        store: Receives the files.
-        progress: Progress callback; receives one line of text.
-
     Returns:
         The files by the path that the pin names.
 

@@ -7,18 +7,16 @@ again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from envbuilder.core import structure
-from envbuilder.core.canonical_json import indented_json
 from envbuilder.core.digests import digits_of
 from envbuilder.core.field_rules import Unique
 from envbuilder.core.field_types import Digest, FileSize, Sha256
-from envbuilder.core.files import read_json, replacing
-from envbuilder.image.layers.records import sum_of
+from envbuilder.core.files import read_json
+from envbuilder.image.layers.records import believed, sum_of, with_sum, write_record
 from envbuilder.oci.store import Store
 
 ARCHIVE_RECORDS = "archives"
@@ -68,24 +66,15 @@ class ArchiveRecords:
             inner: The member that they are in, for a nested archive; else empty.
         """
         path = self._path(archive)
-        try:
-            return {each.path: each for each in _read(path, archive, inner)}
-        except OSError:
-            return {}
-        except ValueError:
-            with suppress(OSError):
-                path.unlink()
-            return {}
+        found = believed(path, lambda: _read(path, archive, inner))
+        return {each.path: each for each in found or ()}
 
     def keep(self, archive: str, inner: str, taken: Mapping[str, TakenFile]) -> None:
         """Record files that were taken out of an archive, beside those known already."""
         known = self.taken(archive, inner) | dict(taken)
         files = tuple(each for _, each in sorted(known.items()))
         plain = structure.dump(_RecordFile(archive=archive, inner=inner, files=files))
-        path = self._path(archive)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as stream:
-            stream.write(indented_json(plain | {"sha256": sum_of(plain)}))
+        write_record(self._path(archive), with_sum(plain))
 
     def _path(self, archive: str) -> Path:
         return self.store.folder / ARCHIVE_RECORDS / f"{digits_of(f'sha256:{archive}')}.json"

@@ -39,7 +39,7 @@ def fetch(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     pacing: Pacing = PACING,
 ) -> Path:
-    """Download a file into a directory.
+    """Download a file into a directory, under its name.
 
     A broken download is resumed a few times from where it stopped.
 
@@ -49,9 +49,6 @@ def fetch(
         web: Sends the requests.
         progress: Progress callback; receives the bytes received and the total (0 if the server does not state it).
         pacing: Waits between two attempts.
-
-    Returns:
-        The file under its name.
 
     Raises:
         SourceUnreachable: The server does not respond, or does not have the file.
@@ -109,14 +106,7 @@ def fetch_into(
             ) from error
 
 
-def fetch_unpinned(
-    url: str,
-    target: Path,
-    *,
-    web: Web,
-    progress: Callable[[int, int], None] = lambda _done, _all: None,
-    pacing: Pacing = PACING,
-) -> None:
+def fetch_unpinned(url: str, target: Path, *, web: Web) -> None:
     """Download a file whose hash is not known, such as one that changes every day.
 
     Raises:
@@ -124,7 +114,8 @@ def fetch_unpinned(
         VerificationFailed: It is longer than the server states.
     """
     with target.open("w+b") as stream:
-        _download(IndexFile(file=target.name, sha256="", url=url), Receiver(stream), web, progress, pacing)
+        file = IndexFile(file=target.name, sha256="", url=url)
+        _download(file, Receiver(stream), web, lambda _done, _all: None, PACING)
 
 
 def length_of(wanted: IndexFile, web: Web) -> int:

@@ -52,6 +52,8 @@ _TOOLS = (
 )
 """OS packages that install other things, or that an image with all packages installed does not need."""
 _PLATFORM_VARIABLES = ("CUDA", "CUDNN", "DEBIAN_FRONTEND", "LANG", "LC_", "LD_", "NVIDIA_", "PATH", "PIP_", "PYTHON")
+_MANY_NAMES = 10
+"""Names of TensorFlow in the code that outweigh a version in a README."""
 _LINUX = {"os_name": "posix", "sys_platform": "linux", "platform_machine": "x86_64", "platform_system": "Linux"}
 
 
@@ -113,8 +115,14 @@ _CONTAINER = frozenset({ClueKind.COMMAND, ClueKind.ENTRYPOINT, ClueKind.WORKDIR,
 _SOFTWARE = (ClueKind.TENSORFLOW, ClueKind.KERAS, ClueKind.PYTHON, ClueKind.CUDA, ClueKind.CUDNN)
 
 
-def conclude(reading: ProjectReading, api: ApiMap) -> Conclusions:
-    """Combine the clues: for each subject use the one of highest confidence, and of these the nearest to the top."""
+def conclude(reading: ProjectReading, api: ApiMap, asked: Iterable[Clue] = ()) -> Conclusions:
+    """Combine the clues: for each subject use the one of highest confidence, and of these the nearest to the top.
+
+    Args:
+        reading: The clues.
+        api: Names of TensorFlow by release.
+        asked: Versions to use instead of those of the project, one for each kind.
+    """
     linux = tuple(clue for clue in reading.clues if _is_for_linux(clue))
     unused = list(reading.unused)
     versions = {kind: clue for kind in _SOFTWARE if (clue := _surest(linux, kind, unused))}
@@ -122,6 +130,12 @@ def conclude(reading: ProjectReading, api: ApiMap) -> Conclusions:
     if keras:
         versions.setdefault(ClueKind.KERAS, replace(keras, kind=ClueKind.KERAS, value=""))
     releases, missing = _releases(linux, api)
+    guessed = versions.get(ClueKind.TENSORFLOW)
+    if guessed and (lacking := _contradiction(guessed, releases, missing)):
+        reason = f"the code uses {len(lacking)} names that no such TensorFlow has, such as {lacking[0].value}"
+        unused.append(UnusedLine(line=guessed.line, reason=f"{reason} ({lacking[0].line})"))
+        del versions[ClueKind.TENSORFLOW]
+    versions |= {clue.kind: clue for clue in asked}
     packages = tuple(_packages(linux, reading.files, unused))
     container = _of_first_dockerfile(linux, unused)
     return Conclusions(
@@ -184,6 +198,25 @@ def _surest(clues: Iterable[Clue], kind: ClueKind, unused: list[UnusedLine]) -> 
         if best and clue.value not in {"", best.value} and clue.confidence > Confidence.GUESSED
     ]
     return best
+
+
+def _contradiction(
+    guessed: Clue, releases: tuple[Release, ...], missing: Mapping[Release, tuple[Clue, ...]]
+) -> tuple[Clue, ...]:
+    """Return the names that the code uses and a guessed TensorFlow lacks, if they are many and others have them.
+
+    A README may mention a TensorFlow in passing. A few names that are missing may be in branches for other releases.
+    """
+    stated = SpecifierSet(guessed.value)
+    if guessed.confidence > Confidence.GUESSED or not releases or any(has_minor(stated, each) for each in releases):
+        return ()
+    fewest = min((names for release, names in missing.items() if has_minor(stated, release)), key=len, default=())
+    return fewest if len(fewest) >= _MANY_NAMES else ()
+
+
+def has_minor(stated: SpecifierSet, release: Release) -> bool:
+    """Return True if a range contains a patch release of a minor release."""
+    return any(stated.contains(f"{release}.{patch}") for patch in range(20))
 
 
 def _is_range(text: str) -> bool:

@@ -25,12 +25,7 @@ _OPERATORS = frozenset({"&&", "||", ";", "|", "(", ")", ">", ">>", "2>", "<", "&
 
 
 def dockerfile_readings(files: Mapping[str, str], name: str) -> Iterator[Reading]:
-    """Yield what a Dockerfile says.
-
-    Args:
-        files: Texts of the project by relative path; requirements files that are installed are read too.
-        name: Path of the Dockerfile.
-    """
+    """Yield what a Dockerfile says, and the requirements files of the project that it installs."""
     readers: dict[str, Callable[[str, SourceLine], Iterator[Reading]]] = {
         "FROM": _from,
         "RUN": partial(_run, files),

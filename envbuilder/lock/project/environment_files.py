@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.yaml.documents import read
-from envbuilder.core.yaml.plain import plain_of
+from envbuilder.core.yaml.structured import plain_of
 from envbuilder.lock.project.clues import (
     Clue,
     ClueKind,

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import open_regular
+from envbuilder.core.versions import Release
 from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedFile, UnusedLine
 from envbuilder.lock.project.dockerfiles import dockerfile_readings
 from envbuilder.lock.project.environment_files import (
@@ -24,9 +25,20 @@ from envbuilder.lock.project.environment_files import (
 )
 from envbuilder.lock.project.metadata_files import pyproject_readings, setup_cfg_readings, setup_py_readings
 from envbuilder.lock.project.requirements_files import is_development, requirements_readings
-from envbuilder.lock.project.source_files import installed, notebook_readings, source_readings
+from envbuilder.lock.project.source_files import (
+    CUDA_SUFFIXES,
+    cuda_readings,
+    installed,
+    notebook_readings,
+    source_readings,
+)
 
-_VERSION = re.compile(r"\b(tensorflow|keras)(?:[- ]?gpu)?[ :=v]{1,4}(\d+\.\d+)(?:\.\d+)?\b", re.IGNORECASE)
+_VERSION = re.compile(
+    r"\b(tensorflow|tf|keras)(?:[- ]?gpu)?(?P<bound>[ :(]{0,3}>=)?[ :=vr(]{0,4}(\d+\.\d+)(?:\.\d+)?(?![\d.]*\d)"
+    r"(?P<open> ?\+| (?:or|and) (?:later|newer|higher|above|greater|up)\b)?"
+    r"(?P<others>(?:(?:, ?(?:and |or )?| ?[-\u2013] ?| (?:and|or|to) )\d+\.\d+(?:\.\d+)?(?![\d.]*\d)){0,20})",
+    re.IGNORECASE,
+)
 _Reader: TypeAlias = Callable[[Mapping[str, str], str], Iterator[Reading]]
 
 
@@ -41,13 +53,22 @@ def _requirements(files: Mapping[str, str], name: str) -> Iterator[Reading]:
 
 
 def readme_readings(text: str, name: str) -> Iterator[Reading]:
-    """Yield what the lines of a README install by pip, and the versions that it names: `tensorflow 1.6.0`."""
+    """Yield what the lines of a README install by pip, and the versions that it names: `TensorFlow 1.6`, `TF 1.4+`."""
     for number, line in enumerate(text.splitlines(), 1):
         place = SourceLine(file=name, number=number, text=line)
         yield from installed(re.sub(r"^[\s>$`*0-9.-]+|`.*$", "", line), place)
         for found in _VERSION.finditer(line):
-            kind = ClueKind(found[1].lower())
-            yield Clue(kind=kind, value=f"=={found[2]}.*", line=place, confidence=Confidence.GUESSED)
+            kind = ClueKind.KERAS if found[1].lower() == "keras" else ClueKind.TENSORFLOW
+            yield Clue(kind=kind, value=_range(found), line=place, confidence=Confidence.GUESSED)
+
+
+def _range(found: re.Match[str]) -> str:
+    """Return the range of versions that a README names: `1.4`, `1.4+`, `1.4, 1.5 and 1.6`."""
+    if found["bound"] or found["open"]:
+        return f">={found[3]}"
+    named = [Release(found[3]), *(Release(each) for each in re.findall(r"\d+\.\d+", found["others"]))]
+    major, minor = max(named).parts[:2]
+    return f"=={found[3]}.*" if len(named) == 1 else f">={min(named)},<{major}.{minor + 1}"
 
 
 _READERS: tuple[tuple[str, _Reader], ...] = (
@@ -67,9 +88,10 @@ _READERS: tuple[tuple[str, _Reader], ...] = (
     ("README*", _of_text(readme_readings)),
     ("*.ipynb", _of_text(notebook_readings)),
     ("*.py", _of_text(source_readings)),
+    *((f"*{suffix}", cuda_readings) for suffix in CUDA_SUFFIXES),
 )
 """Readers by pattern of the name, first match; patterns without a slash are for any directory for sources only."""
-_ANYWHERE = frozenset({"*.py", "*.ipynb"})
+_ANYWHERE = frozenset({"*.py", "*.ipynb", *(f"*{suffix}" for suffix in CUDA_SUFFIXES)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

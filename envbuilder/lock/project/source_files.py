@@ -7,32 +7,57 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedFile, requirement_clues
+from envbuilder.lock.project.clues import (
+    Clue,
+    ClueKind,
+    Confidence,
+    Reading,
+    SourceLine,
+    UnusedFile,
+    UnusedLine,
+    requirement_clues,
+)
 from envbuilder.lock.project.dockerfiles import commands, pip_arguments
 
 _PYTHON_2 = re.compile(r"^\s*(?:print\s+(?![=(])\S|except\s+[\w.]+\s*,\s*\w+\s*:|exec\s+['\"]|raise\s+\w+\s*,)")
-_MAGIC = re.compile(r"^(\s*)[%!?].*|^(\s*)\w.*\?\s*$")
-"""Lines of IPython that are not Python."""
+_MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w., ]+=\s*[%!].*|[\w.*]+\?{1,2}\s*)$")
+"""Lines of IPython that are not Python: `%matplotlib inline`, `!ls`, `files = !ls`, `name?`."""
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.\[\],-]*([=<>!~]=?=?[\w.*]+(,[=<>!~]=?[\w.*]+)*)?")
+CUDA_SUFFIXES = (".cu", ".cu.cc")
 _GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
 _TENSORFLOW = "tensorflow"
 
 
 def source_readings(text: str, name: str) -> Iterator[Reading]:
     """Yield what a Python file says; names below `try` with an alternative are left out."""
+    tree = _parsed(text)
+    if tree:
+        yield from _names(tree, text.splitlines(), name)
+    elif clue := _python_2(text, name):
+        yield clue
+    else:
+        raise UnusedFile("is not Python 3")
+
+
+def _parsed(text: str) -> ast.Module | None:
+    """Return the syntax tree of a source; None if it is not Python 3."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError) as error:
-        clue = _python_2(text, name)
-        if clue is None:
-            raise UnusedFile("is not Python 3") from error
-        yield clue
-        return
-    yield from _names(tree, text.splitlines(), name)
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def cuda_readings(files: Mapping[str, str], name: str) -> Iterator[UnusedLine]:
+    """Yield that a project has CUDA code, such as custom operations: once, for the first of its files."""
+    others = sorted(each for each in files if each.endswith(CUDA_SUFFIXES))
+    if name == others[0]:
+        count = f"and {len(others) - 1} other files are" if len(others) > 1 else "is"
+        reason = f"{count} CUDA code, which must be compiled by nvcc; no image has nvcc"
+        yield UnusedLine(line=SourceLine(file=name, number=0), reason=reason)
 
 
 def _python_2(text: str, name: str) -> Clue | None:
@@ -51,10 +76,40 @@ def notebook_readings(text: str, name: str) -> Iterator[Reading]:
         code = ["".join(cell.get("source", cell.get("input", ""))) for cell in cells if cell.get("cell_type") == "code"]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise UnusedFile("is not a notebook") from error
-    lines = [line for cell in code if not cell.lstrip().startswith("%%") for line in cell.splitlines()]
-    for number, line in enumerate(lines, 1):
-        yield from installed(line.lstrip().lstrip("!%"), SourceLine(file=name, number=number, text=line))
-    yield from source_readings("\n".join(_MAGIC.sub(r"\1pass", line) for line in lines), name)
+    yield from _cells([cell for cell in code if not cell.lstrip().startswith("%%")], name)
+
+
+def _cells(cells: Sequence[str], name: str) -> Iterator[Reading]:
+    """Yield what the cells of a notebook say; their lines are numbered throughout."""
+    parts: list[str] = []
+    number = 1
+    for cell in cells:
+        lines = cell.splitlines()
+        for at, line in enumerate(lines, number):
+            yield from installed(line.lstrip().lstrip("!%"), SourceLine(file=name, number=at, text=line))
+        python = lines if any(map(_PYTHON_2.match, lines)) else _python_of(lines)
+        if python is None:
+            place = SourceLine(file=name, number=number, text=lines[0])
+            yield UnusedLine(line=place, reason="begins a cell that is not Python 3")
+        parts += python or [""] * len(lines)
+        number += len(lines)
+    yield from source_readings("\n".join(parts), name)
+
+
+def _python_of(cell: Sequence[str]) -> list[str] | None:
+    """Return the lines of a cell as Python; lines of IPython are replaced. None if that is not enough.
+
+    A cell that is valid Python stays as it is: in it, a line that begins with `%` continues an expression.
+    """
+    if _parsed("\n".join(cell)):
+        return list(cell)
+    replaced: list[str] = []
+    is_continued = False
+    for line in cell:
+        plain = "" if is_continued else _MAGIC.sub(r"\1pass", line)
+        is_continued = plain != line and line.endswith("\\")
+        replaced.append(plain)
+    return replaced if _parsed("\n".join(replaced)) else None
 
 
 def installed(text: str, line: SourceLine) -> Iterator[Clue]:

@@ -59,7 +59,7 @@ class ClosureFolder:
     def find(self, row: str, request: Resolution) -> Closure | None:
         """See `ShippedClosures.find`."""
         asked = request_digest(request)
-        return next((each for each in self.read(row) if asked in dict(each.answers).values()), None)
+        return next((each for each in self.read(row) if asked in {answer.request for answer in each.answers}), None)
 
     def read(self, row: str) -> tuple[Closure, ...]:
         """Return all closures of an environment, in file order; empty if none is shipped.

@@ -212,10 +212,7 @@ def _platform_minor(glibc: Release) -> int:
 
 
 def write_stand_in(folder: Path, name: str, version: str) -> Path:
-    """Write a wheel without files or requirements.
-
-    Returns:
-        Path of the wheel.
+    """Write a wheel without files or requirements; return its path.
 
     Source: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
     """

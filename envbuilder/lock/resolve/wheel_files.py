@@ -44,19 +44,13 @@ def _ranks(python: tuple[int, ...], glibc: tuple[int, ...]) -> dict[Tag, int]:
     """
     platforms = list(_platforms(glibc))
     version = tuple(python[:2])
-    ordered = [*cpython_tags(version, _abis(version), platforms), *compatible_tags(version, _short(version), platforms)]
+    short = f"cp{version[0]}{version[1]}"
+    abi = f"{short}m" if version < (3, 8) else short
+    ordered = [*cpython_tags(version, [abi], platforms), *compatible_tags(version, short, platforms)]
     ranks: dict[Tag, int] = {}
     for place, tag in enumerate(ordered):
         ranks.setdefault(tag, place)
     return ranks
-
-
-def _abis(version: tuple[int, ...]) -> list[str]:
-    return [_short(version) + ("m" if version < (3, 8) else "")]
-
-
-def _short(version: tuple[int, ...]) -> str:
-    return f"cp{version[0]}{version[1]}"
 
 
 def _platforms(glibc: tuple[int, ...]) -> Iterator[str]:

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout import contents
 from envbuilder.oci.layout.contents import blob_name
 from envbuilder.oci.store import Store, full_disk
-from envbuilder.oci.tar.members import Kind, Member, file_of, opened_at
+from envbuilder.oci.tar.members import Kind, Member, file_from, file_of
 from envbuilder.oci.tar.writing import Written, write
 
 
@@ -22,12 +21,8 @@ def write_archive(
 ) -> Written:
     """Write an image; the bytes depend on the arguments only.
 
-    Args:
-        image: The image.
-        store: Contains the layers; they are verified.
-        out: File to write; it appears only after it is complete.
-        names: As in `write_layout`; `docker load` uses all that are `repository:tag`.
-        attestations: As in `write_layout`.
+    The layers in the store are verified; the file appears only after it is complete. `names` and `attestations` as in
+    `write_layout`; `docker load` uses all names that are `repository:tag`.
 
     Raises:
         UsageError: A name is invalid.
@@ -45,10 +40,7 @@ def write_archive(
     for document in contents.small_documents(image):
         small[blob_name(document.descriptor.digest)] = document.content
     members = [file_of(name, content, mtime=0) for name, content in small.items()]
-    for blob, path in layers.blobs:
-        size = path.stat().st_size
-        opener = partial(opened_at, path, 0)
-        members.append(Member(path=blob_name(blob.digest), kind=Kind.FILE, mode=0o644, mtime=0, size=size, open=opener))
+    members += [file_from(path, blob_name(blob.digest), mtime=0) for blob, path in layers]
     members += [_folder("blobs"), _folder("blobs/sha256")]
     with full_disk(out):
         return write(members, out)

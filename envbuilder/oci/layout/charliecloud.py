@@ -8,22 +8,16 @@ Source: https://hpc.github.io/charliecloud/ch-run.html; measured with ch-run 0.3
 from __future__ import annotations
 
 from envbuilder.oci.images import AssembledImage
-from envbuilder.oci.layout.image_environment import cleared, environment_of
+from envbuilder.oci.layout.image_environment import variables_of
 from envbuilder.oci.tar.members import Member, file_of
 
 _BOUND = ("etc/hosts", "etc/resolv.conf")
 
 
 def charliecloud_files(image: AssembledImage, *, epoch: int) -> tuple[Member, ...]:
-    """Return the environment of an image, and mount points for files of the host.
-
-    Args:
-        image: Its configuration defines the environment.
-        epoch: Time of the files, in seconds since 1970.
-    """
-    environment = environment_of(image)
-    lines = [*(f"{name}={value}\n" for name, value in environment), *(f"{name}=\n" for name in cleared(environment))]
+    """Return the environment of an image, and mount points for files of the host; `epoch` is their time."""
+    environment = "".join(f"{name}={value}\n" for name, value in variables_of(image))
     return (
-        file_of("ch/environment", "".join(lines).encode(), mtime=epoch),
+        file_of("ch/environment", environment.encode(), mtime=epoch),
         *(file_of(path, b"", mtime=epoch) for path in _BOUND),
     )

@@ -7,14 +7,14 @@ writes it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.errors import UsageError, VerificationFailed
-from envbuilder.core.json_fields import Record, parsed, text
+from envbuilder.core.json_fields import Record
 from envbuilder.core.references import ImageRef
-from envbuilder.oci.documents import EMPTY, attached_entry, entry
+from envbuilder.oci.documents import attached_blobs, attached_entry, entry
 from envbuilder.oci.images import INDEX_TYPE, AssembledImage, Descriptor, SmallBlob
 from envbuilder.oci.store import Store
 
@@ -25,25 +25,14 @@ LAYOUT = b'{"imageLayoutVersion":"1.0.0"}'
 NAME = "org.opencontainers.image.ref.name"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layers:
-    """The verified files of an image's layers.
-
-    Attributes:
-        blobs: Descriptor and path of each; lowest first, without duplicates.
-    """
-
-    blobs: tuple[tuple[Descriptor, Path], ...]
-
-
-def verified_layers(image: AssembledImage, store: Store) -> Layers:
-    """Return all layers of an image after reading and verifying each.
+def verified_layers(image: AssembledImage, store: Store) -> tuple[tuple[Descriptor, Path], ...]:
+    """Return descriptor and file of each layer of an image after verifying it; lowest first, without duplicates.
 
     Raises:
         VerificationFailed: One is damaged or missing from the store.
     """
     once = {layer.blob.digest: layer.blob for layer in image.layers}
-    return Layers(blobs=tuple((blob, verified(blob, store)) for blob in once.values()))
+    return tuple((blob, verified(blob, store)) for blob in once.values())
 
 
 def verified(blob: Descriptor, store: Store) -> Path:
@@ -63,15 +52,9 @@ def delivered(image: AssembledImage, *, attestations: bool) -> AssembledImage:
 
 def small_documents(image: AssembledImage) -> tuple[SmallBlob, ...]:
     """Return all blobs held in memory, without duplicates: configuration, attached documents, manifests last."""
-    attached = [document for _, document in image.attached]
-    manifests = [document for document, _ in image.attached]
-    empty = [EMPTY] if any(_has_no_config(manifest) for manifest in manifests) else []
-    ordered = (image.config, *attached, *empty, image.manifest, *manifests)
+    attached = [document for pair in image.attached for document in attached_blobs(*pair)]
+    ordered = (image.config, *attached, image.manifest, *(manifest for manifest, _ in image.attached))
     return tuple({document.descriptor.digest: document for document in ordered}.values())
-
-
-def _has_no_config(manifest: SmallBlob) -> bool:
-    return text(parsed(manifest.content), "config", "digest") == EMPTY.descriptor.digest
 
 
 def blob_name(digest: str) -> str:

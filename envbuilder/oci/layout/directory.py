@@ -49,7 +49,7 @@ def write_layout(
             others = _others(folder, image, wanted)
             image = contents.delivered(image, attestations=attestations)
             (folder / "blobs" / "sha256").mkdir(parents=True, exist_ok=True)
-            for blob, source in layers.blobs:
+            for blob, source in layers:
                 _place(blob, source, folder)
             for document in contents.small_documents(image):
                 _replace(folder / blob_name(document.descriptor.digest), document.content)

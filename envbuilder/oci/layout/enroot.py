@@ -12,7 +12,7 @@ import shlex
 from envbuilder.core.errors import UsageError
 from envbuilder.core.json_fields import record, text, texts
 from envbuilder.oci.images import AssembledImage
-from envbuilder.oci.layout.image_environment import cleared, config_of, environment_of
+from envbuilder.oci.layout.image_environment import config_of, variables_of
 from envbuilder.oci.tar.members import Member, file_of
 
 DIGEST_FILE = "etc/envbuilder-image"
@@ -21,27 +21,23 @@ DIGEST_FILE = "etc/envbuilder-image"
 def start_files(image: AssembledImage, *, epoch: int) -> tuple[Member, ...]:
     """Return the files for a root file system without its configuration, and the digest of its image.
 
-    Args:
-        image: Its configuration defines the command.
-        epoch: Time of the files, in seconds since 1970.
+    `epoch` is the time of the files, in seconds since 1970.
 
     Raises:
         UsageError: A variable or volume contains a newline, which these files cannot represent.
     """
     config = config_of(image)
-    environment = environment_of(image)
-    variables = [*(f"{name}={value}" for name, value in environment), *(f"{name}=" for name in cleared(environment))]
-    volumes = [f"${{ENROOT_ROOTFS}}{path} {path} none x-create=dir,bind,rw,nosuid,nodev" for path in _volumes(config)]
+    variables = [f"{name}={value}" for name, value in variables_of(image)]
+    volumes = [
+        f"${{ENROOT_ROOTFS}}{path} {path} none x-create=dir,bind,rw,nosuid,nodev"
+        for path in sorted(record(config, "Volumes"))
+    ]
     return (
         file_of(DIGEST_FILE, f"{image.manifest.descriptor.digest}\n".encode(), mtime=epoch),
         file_of("etc/environment", _lines(variables), mtime=epoch),
         file_of("etc/fstab", _lines(volumes), mtime=epoch),
         file_of("etc/rc", _start(config).encode(), mtime=epoch, mode=0o755),
     )
-
-
-def _volumes(config: object) -> list[str]:
-    return sorted(record(config, "Volumes"))
 
 
 def _lines(lines: list[str]) -> bytes:

@@ -38,6 +38,12 @@ def cleared(environment: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     return tuple(name for name in HOST_ONLY if name not in own)
 
 
+def variables_of(image: AssembledImage) -> tuple[tuple[str, str], ...]:
+    """Return the variables of an image, then those of the host that it has to hide, which are empty."""
+    environment = environment_of(image)
+    return (*environment, *((name, "") for name in cleared(environment)))
+
+
 def config_of(image: AssembledImage) -> object:
     """Return the part of the configuration that describes a container."""
     return record(parsed(image.config.content), "config")

@@ -49,7 +49,6 @@ class Tar:
     """Files of an uncompressed tar.
 
     Attributes:
-        path: The tar.
         files: Offset and size of each.
     """
 

@@ -4,46 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.core.archives.tar_reader import TarEntry, TarReader
 from envbuilder.oci.layout.layer_compression import unpacked
-from envbuilder.oci.layout.layer_tar import LayerTar
+from envbuilder.oci.tar.members import Kind
 
 _NUMBERS = ("mode", "uid", "gid", "mtime", "size")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """Properties of one path in a layer.
-
-    Attributes:
-        kind: Type flag, or `link` for a hard link.
-        mode: Permission bits.
-        uid: Owner.
-        gid: Group.
-        mtime: Seconds since 1970.
-        size: Bytes.
-        target: Target of a link.
-        sha256: Of the content; empty for members without content.
-    """
-
-    kind: str
-    mode: int
-    uid: int
-    gid: int
-    mtime: int
-    size: int
-    target: str
-    sha256: str
-
-
 def compare_layers(expected: Path, found: Path) -> Iterator[tuple[str, str]]:
     """Yield the paths that differ between two layers, sorted, each with the difference.
-
-    Args:
-        expected: The expected blob.
-        found: The actual blob.
 
     Raises:
         VerificationFailed: One of them cannot be read.
@@ -54,38 +25,39 @@ def compare_layers(expected: Path, found: Path) -> Iterator[tuple[str, str]]:
             yield path, "is missing"
         elif path not in wanted:
             yield path, "is not expected"
-        elif wanted[path] != there[path]:
-            yield path, _difference(wanted[path], there[path])
+        elif difference := _difference(wanted[path], there[path]):
+            yield path, difference
 
 
-def _marks(blob: Path) -> dict[str, Mark]:
+def _marks(blob: Path) -> dict[str, tuple[TarEntry, str]]:
+    """Return each member of a layer with the digest of its content, by path."""
     found = {}
     with unpacked(blob) as stream:
-        tar = LayerTar(stream, blob.name)
-        for each in tar.members():
-            member = each.member
+        tar = TarReader(stream, blob.name)
+        for entry in tar.entries():
             digest = hashlib.sha256()
             for piece in tar.content():
                 digest.update(piece)
-            found[member.path] = Mark(
-                kind="link" if each.link_to else member.kind.name.lower(),
-                mode=member.mode,
-                uid=member.uid,
-                gid=member.gid,
-                mtime=member.mtime,
-                size=member.size,
-                target=each.link_to or member.target,
-                sha256=digest.hexdigest() if member.size and not each.link_to else "",
-            )
+            found[entry.path] = (entry, digest.hexdigest())
     return found
 
 
-def _difference(wanted: Mark, there: Mark) -> str:
-    if wanted.kind != there.kind:
-        return f"is a {there.kind} instead of a {wanted.kind}"
-    if wanted.target != there.target:
-        return f"points to {there.target} instead of {wanted.target}"
-    if wanted.sha256 != there.sha256:
+def _difference(expected: tuple[TarEntry, str], found: tuple[TarEntry, str]) -> str:
+    """Return the difference between two members; empty if there is none."""
+    (wanted, content), (there, other_content) = expected, found
+    if _kind(wanted) != _kind(there):
+        return f"is a {_kind(there)} instead of a {_kind(wanted)}"
+    if _target(wanted) != _target(there):
+        return f"points to {_target(there)} instead of {_target(wanted)}"
+    if content != other_content:
         return "has another content"
     changed = [name for name in _NUMBERS if getattr(wanted, name) != getattr(there, name)]
     return ", ".join(f"{name} {getattr(there, name)} instead of {getattr(wanted, name)}" for name in changed)
+
+
+def _kind(entry: TarEntry) -> str:
+    return "link" if entry.link_to else Kind(entry.flag).name.lower()
+
+
+def _target(entry: TarEntry) -> str:
+    return entry.link_to or entry.target

@@ -14,20 +14,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
+from envbuilder.core.archives.tar_reader import TarReader
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.contents import verified
 from envbuilder.oci.layout.layer_compression import unpacked
-from envbuilder.oci.layout.layer_tar import LayerMember, LayerTar
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.headers import encoded
-from envbuilder.oci.tar.members import Kind, Member
+from envbuilder.oci.tar.members import Kind, Member, member_of
 
 _WHITEOUT = ".wh."
 _OPAQUE = ".wh..wh..opq"
 _INTERNAL = ".wh..wh."
 _THREADS = 4
+_Found: TypeAlias = tuple[Member, str]
+"""A member of a layer, and the path of the member that it is a hard link to; empty if it is not one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +80,7 @@ class _Node:
 def merged(image: AssembledImage, store: Store, *, on_top: Sequence[Member] = ()) -> Tree:
     """Read all layers of an image, and return the tree of its visible files.
 
-    Args:
-        image: The image.
-        store: Contains its layers.
-        on_top: Further files with their content in memory, which take precedence over all layers.
+    `on_top` are further files with their content in memory, which take precedence over all layers.
 
     Raises:
         VerificationFailed: A layer does not match its digest, is not a tar, or has a member that leads out of the tree:
@@ -95,21 +95,21 @@ def merged(image: AssembledImage, store: Store, *, on_top: Sequence[Member] = ()
     root = _Node(Member(path=".", kind=Kind.FOLDER, mode=0o755, mtime=0), (-1, 0), {})
     for number, found in enumerate(scans):
         _lay(root, found, number, layers[number].id)
-    _lay(root, [LayerMember(member=member, link_to="") for member in on_top], len(layers), "what is put on top")
+    _lay(root, [(member, "") for member in on_top], len(layers), "what is put on top")
     return _tree(root, layers, on_top)
 
 
-def read(layer: LayerFile, wanted: Mapping[int, tuple[Member, ...]]) -> Iterator[tuple[LayerTar, tuple[Member, ...]]]:
+def read(layer: LayerFile, wanted: Mapping[int, tuple[Member, ...]]) -> Iterator[tuple[TarReader, tuple[Member, ...]]]:
     """Read a layer again; yield the visible files, each when its content is the next to be read."""
     if not wanted:
         return
     with unpacked(layer.blob) as stream:
-        tar = LayerTar(stream, _subject(layer.id))
-        for number, found in enumerate(tar.members()):
+        tar = TarReader(stream, _subject(layer.id))
+        for number, found in enumerate(tar.entries()):
             names = wanted.get(number)
             if names is None:
                 continue
-            if found.member.size != names[0].size:
+            if found.size != names[0].size:
                 raise VerificationFailed(f"{_subject(layer.id)} changed while it was read")
             yield tar, names
 
@@ -118,23 +118,23 @@ def _subject(layer: str) -> str:
     return f"the layer {layer}"
 
 
-def _scan(layer: LayerFile) -> list[LayerMember]:
+def _scan(layer: LayerFile) -> list[_Found]:
     with unpacked(layer.blob) as stream:
-        found = list(LayerTar(stream, _subject(layer.id)).members())
+        found = [(member_of(entry), entry.link_to) for entry in TarReader(stream, _subject(layer.id)).entries()]
         diff_id = stream.diff_id()
     if diff_id != layer.diff_id:
         raise VerificationFailed(f"{_subject(layer.id)} unpacks to {diff_id}, not to {layer.diff_id}")
     return found
 
 
-def _lay(root: _Node, found: Sequence[LayerMember], layer: int, name: str) -> None:
+def _lay(root: _Node, found: Sequence[_Found], layer: int, name: str) -> None:
     """Put a layer on top; apply its whiteouts first, since they affect lower layers only."""
     subject = _subject(name)
-    for item in found:
-        if _is_whiteout(item.member.path):
-            _take_away(root, item.member.path, subject)
+    for member, _ in found:
+        if _is_whiteout(member.path):
+            _take_away(root, member.path, subject)
     for number, item in enumerate(found):
-        if not _is_whiteout(item.member.path):
+        if not _is_whiteout(item[0].path):
             _place(root, item, (layer, number), subject)
 
 
@@ -163,12 +163,12 @@ def _find(root: _Node, path: str) -> _Node | None:
     return node
 
 
-def _place(root: _Node, item: LayerMember, source: tuple[int, int], subject: str) -> None:
-    member = item.member
-    if item.link_to:
-        first = _find(root, item.link_to)
+def _place(root: _Node, item: _Found, source: tuple[int, int], subject: str) -> None:
+    member, link_to = item
+    if link_to:
+        first = _find(root, link_to)
         if first is None or first.children is not None:
-            raise VerificationFailed(f"{subject} holds a link {member.path!r} to {item.link_to!r}, which is not a file")
+            raise VerificationFailed(f"{subject} holds a link {member.path!r} to {link_to!r}, which is not a file")
         member, source = replace(first.member, path=member.path), first.source
     if member.path == ".":
         if member.kind is not Kind.FOLDER:

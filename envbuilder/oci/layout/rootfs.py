@@ -27,16 +27,11 @@ _SET_IDS = stat.S_ISUID | stat.S_ISGID
 
 
 def unpack(image: AssembledImage, store: Store, folder: Path) -> None:
-    """Unpack an image into a directory, which appears only after it is complete.
+    """Unpack an image into a directory, which must not exist, and appears only after it is complete.
 
     As root, owners and modes are those of the image. As another user, everything is owned by the caller, set-user-ID
     and set-group-ID bits are dropped, and the owner may read everything. Devices, pipes and extended attributes are
     left out.
-
-    Args:
-        image: The image.
-        store: Contains its layers.
-        folder: Must not exist; its parent must.
 
     Raises:
         UsageError: The directory exists already.

@@ -34,11 +34,8 @@ _PAGE = 4096
 def write_sif(squashfs: Path, out: Path, *, digest: str, epoch: int) -> None:
     """Write a SIF file; the bytes depend on the content of the squashfs and the other arguments only.
 
-    Args:
-        squashfs: The root file system.
-        out: File to write; it appears only after it is complete.
-        digest: Digest of the image, which decides the identifier of the file.
-        epoch: Creation time, in seconds since 1970.
+    The digest of the image decides the identifier of the file; `epoch` is its creation time, in seconds since 1970.
+    The file appears only after it is complete.
     """
     size = squashfs.stat().st_size
     offset = -(-_OBJECTS // _PAGE) * _PAGE

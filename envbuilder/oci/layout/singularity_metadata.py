@@ -31,12 +31,7 @@ export LD_LIBRARY_PATH
 
 
 def metadata_files(image: AssembledImage, *, epoch: int) -> tuple[Member, ...]:
-    """Return the files for `apptainer exec`, `run`, `test`, `inspect` and `instance start`.
-
-    Args:
-        image: Its configuration defines environment, command and labels.
-        epoch: Time of the files, in seconds since 1970.
-    """
+    """Return the files for `apptainer exec`, `run`, `test`, `inspect` and `instance start`; `epoch` is their time."""
     config = config_of(image)
     programs = {
         "env/90-environment.sh": _environment(image),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -20,13 +20,13 @@ from envbuilder.core.errors import DiskFull, ToolFailed, ToolMissing
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.charliecloud import charliecloud_files
 from envbuilder.oci.layout.enroot import start_files
-from envbuilder.oci.layout.flatten import flat_tar
-from envbuilder.oci.layout.merge import Tree, merged
+from envbuilder.oci.layout.merge import Tree, merged, read
 from envbuilder.oci.layout.singularity_metadata import metadata_files
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.host_tree import host_tree
 from envbuilder.oci.runtime.sandbox import FOREIGN, Limits, Sandbox, Task
 from envbuilder.oci.store import Store
+from envbuilder.oci.tar.headers import END, headers, padding
 
 _TAIL_LINES = 8
 _OUT = "/mnt/image.sqsh"
@@ -120,3 +120,25 @@ def _failure(status: int, said: str) -> ToolFailed | DiskFull:
         f"mksquashfs exited with status {status}; it wrote\n{tail}",
         hint="install mksquashfs 4.5 or later with support for zstd",
     )
+
+
+def flat_tar(tree: Tree) -> Iterator[bytes]:
+    """Yield a merged tree as a tar, in pieces; the bytes depend on the tree only.
+
+    Directories come first, then members without content, then files in the order of the layers. Memory use is that of
+    the list of paths.
+    """
+    for member in (*tree.folders, *tree.others):
+        yield from headers(member)
+    for member in tree.on_top:
+        yield from headers(member)
+        yield member.read()
+        yield padding(member.size)
+    for layer, wanted in zip(tree.layers, tree.files, strict=True):
+        for tar, (first, *others) in read(layer, wanted):
+            yield from headers(first)
+            yield from tar.content()
+            yield padding(first.size)
+            for other in others:
+                yield from headers(other, link_to=first.path)
+    yield END

@@ -32,10 +32,8 @@ class StoredImage:
 
     Attributes:
         manifest: The manifest; None for the output of older engines, which has none.
-        config: The configuration.
         layers: Lowest first. Without a manifest, the digest of each is that of its file, the uncompressed tar.
         diff_ids: Digests of their tars.
-        open: Opens the blob of a layer.
     """
 
     manifest: SmallBlob | None

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 from envbuilder.core.digests import is_digest
@@ -101,7 +100,7 @@ class RegistryClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _registry(self, place: Place) -> tuple[str, Authorizer]:
@@ -137,13 +136,9 @@ class Repository:
     """One repository of one registry.
 
     Attributes:
-        place: Host and name.
         base: Scheme and host.
         scopes: Required scopes of its tokens.
         others: Names of repositories of the same registry to mount blobs from.
-        pacing: Provides waits.
-        transport: Sends requests.
-        authorizer: Provides tokens.
     """
 
     place: Place
@@ -184,11 +179,7 @@ class Repository:
         )
 
     def once(self, request: Request, accept: tuple[int, ...]) -> Answer:
-        """Send a request; repeat it once if the registry requires a (new) token.
-
-        Args:
-            request: From `request`.
-            accept: Statuses that the caller handles.
+        """Send a request; repeat it once if the registry requires a (new) token. `accept` are statuses for the caller.
 
         Raises:
             Interrupted: Another attempt may succeed.
@@ -223,10 +214,7 @@ class Repository:
                     raise
 
     def manifest(self, name: str) -> SmallBlob | None:
-        """Return a manifest or index; None if there is none.
-
-        Args:
-            name: Tag or digest.
+        """Return the manifest or index with a tag or a digest; None if there is none.
 
         Raises:
             SourceUnreachable: The registry does not respond, or refuses.
@@ -251,8 +239,7 @@ class Repository:
 
     def has_blob(self, digest: str) -> bool:
         """Return True if the registry has a blob in this repository."""
-        with self.send(self.request("HEAD", f"blobs/{digest}", f"blob {digest}"), (200, 404)) as answer:
-            return answer.status == 200
+        return self.blob_size(digest) is not None
 
     def blob_size(self, digest: str) -> int | None:
         """Return the bytes of a blob of this repository, 0 if the registry does not state them; None for no blob."""

@@ -83,70 +83,22 @@ class RegistryLogins:
             ToolFailed: A credential helper failed, or timed out.
         """
         for path in self.files:
-            file = _LoginFile(path=path, environ=self.environ, seconds=self.seconds)
-            found = file.of(host, repository)
+            config = _config(path)
+            helper = text(config, "credHelpers", host) or text(config, "credsStore")
+            found = self._asked(path, helper, host) if helper else None
+            found = found or _stored(path, record(config, "auths"), f"{host}/{repository}/")
             if found:
                 return found
         return None
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LoginFile:
-    """One file with credentials."""
-
-    path: Path
-    environ: Mapping[str, str]
-    seconds: float
-
-    def of(self, host: str, repository: str) -> Credentials | None:
-        config = self._config()
-        helper = text(config, "credHelpers", host) or text(config, "credsStore")
-        found = self._asked(helper, host) if helper else None
-        return found or self._stored(record(config, "auths"), host, repository)
-
-    def _config(self) -> Record:
-        try:
-            content = self.path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
-        except OSError as error:
-            raise self._fault("", f"cannot be read: {error.strerror}") from None
-        config = record(parsed(content))
-        if not config and content.strip() != b"{}":
-            raise self._fault("", "is not a JSON object")
-        return config
-
-    def _stored(self, auths: Record, host: str, repository: str) -> Credentials | None:
-        """Return the most specific entry for a repository: `HOST/TEAM` takes precedence over `HOST`."""
-        wanted = f"{host}/{repository}/"
-        fitting = [name for name in auths if wanted.startswith(f"{_place_of(name)}/")]
-        for name in sorted(fitting, key=lambda each: len(_place_of(each)), reverse=True):
-            entry = record(auths, name)
-            if entry and text(entry, "identitytoken"):
-                return Credentials(identity=text(entry, "identitytoken"))
-            if entry:
-                return self._decoded(entry, name)
-        return None
-
-    def _decoded(self, entry: Record, name: str) -> Credentials | None:
-        user, password = text(entry, "username"), text(entry, "password")
-        if text(entry, "auth"):
-            try:
-                user, colon, password = base64.b64decode(text(entry, "auth"), validate=True).decode().partition(":")
-            except ValueError:
-                colon = ""
-            if not colon:
-                raise self._fault(f"auths[{name}].auth", "is not base64 of NAME:PASSWORD")
-        return Credentials(user=user, password=password.rstrip("\0")) if user else None
-
-    def _asked(self, helper: str, host: str) -> Credentials | None:
+    def _asked(self, path: Path, helper: str, host: str) -> Credentials | None:
         if not _HELPER_NAME.fullmatch(helper):
-            raise self._fault("credsStore or credHelpers", "names no credential program")
+            raise _fault(path, "credsStore or credHelpers", "names no credential program")
         name = f"docker-credential-{helper}"
         program = shutil.which(name, path=self.environ.get("PATH"))
         if program is None:
             raise ToolMissing(
-                f"{self.path} refers to the credential helper {name}, which is not on PATH",
+                f"{path} refers to the credential helper {name}, which is not on PATH",
                 hint=f"install {name}, or remove it from that file and run `docker login {host}`",
             )
         hint = f"see what `echo {host} | {name} get` says"
@@ -170,9 +122,47 @@ class _LoginFile:
             raise ToolFailed(f"{name} exited with status {ran.returncode}", hint=hint)
         return _told(record(parsed(ran.stdout)), name, hint)
 
-    def _fault(self, place: str, problem: str) -> InvalidInput:
-        fault = Fault(file=str(self.path), line=0, field=place, problem=problem)
-        return InvalidInput((fault,), hint="fix that file, or run `docker login HOST` again")
+
+def _config(path: Path) -> Record:
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise _fault(path, "", f"cannot be read: {error.strerror}") from None
+    config = record(parsed(content))
+    if not config and content.strip() != b"{}":
+        raise _fault(path, "", "is not a JSON object")
+    return config
+
+
+def _stored(path: Path, auths: Record, wanted: str) -> Credentials | None:
+    """Return the most specific entry for a repository, `HOST/NAME/`: `HOST/TEAM` takes precedence over `HOST`."""
+    fitting = [name for name in auths if wanted.startswith(f"{_place_of(name)}/")]
+    for name in sorted(fitting, key=lambda each: len(_place_of(each)), reverse=True):
+        entry = record(auths, name)
+        if entry and text(entry, "identitytoken"):
+            return Credentials(identity=text(entry, "identitytoken"))
+        if entry:
+            return _decoded(path, entry, name)
+    return None
+
+
+def _decoded(path: Path, entry: Record, name: str) -> Credentials | None:
+    user, password = text(entry, "username"), text(entry, "password")
+    if text(entry, "auth"):
+        try:
+            user, colon, password = base64.b64decode(text(entry, "auth"), validate=True).decode().partition(":")
+        except ValueError:
+            colon = ""
+        if not colon:
+            raise _fault(path, f"auths[{name}].auth", "is not base64 of NAME:PASSWORD")
+    return Credentials(user=user, password=password.rstrip("\0")) if user else None
+
+
+def _fault(path: Path, place: str, problem: str) -> InvalidInput:
+    fault = Fault(file=str(path), line=0, field=place, problem=problem)
+    return InvalidInput((fault,), hint="fix that file, or run `docker login HOST` again")
 
 
 def _told(answer: Record, name: str, hint: str) -> Credentials | None:

@@ -50,11 +50,7 @@ class TransferStopped(EnvbuilderError):
 def refused(subject: str, status: int, body: bytes, secrets: Iterable[str] = ()) -> SourceUnreachable:
     """Return the error for a final response.
 
-    Args:
-        subject: The request, and the registry.
-        status: HTTP status.
-        body: Body of the response.
-        secrets: Texts that must not be printed, even if the registry repeats them.
+    `secrets` are texts that must not be printed, even if the registry repeats them.
     """
     return SourceUnreachable(f"{subject}: {said(status, body, secrets)}", hint=_hint(status))
 

@@ -21,11 +21,7 @@ def ignore(_transfer: Transfer) -> None:
 
 
 class TransferState:
-    """State shared by parallel transfers: a listener, called by one thread at a time, and a stop flag.
-
-    Args:
-        listener: Progress callback.
-    """
+    """State shared by parallel transfers: a listener, called by one thread at a time, and a stop flag."""
 
     def __init__(self, listener: Listener = ignore) -> None:
         self._listener = listener

@@ -28,9 +28,7 @@ class RemoteImage:
     """An image for linux/amd64 in a registry.
 
     Attributes:
-        reference: The requested reference.
         manifest: Its manifest, also if the reference names an index of several platforms.
-        config: Its configuration.
         layers: Lowest first.
     """
 
@@ -56,11 +54,7 @@ class RemoteImage:
 
 
 def find(client: RegistryClient, reference: ImageRef) -> RemoteImage:
-    """Look up an image without its layers.
-
-    Args:
-        client: Connections.
-        reference: A digest takes precedence over a tag, and may be that of an index.
+    """Look up an image without its layers; a digest takes precedence over a tag, and may be that of an index.
 
     Raises:
         UsageError: The reference has no host, and the client has no default.
@@ -75,36 +69,17 @@ def find(client: RegistryClient, reference: ImageRef) -> RemoteImage:
     return _image(repository, reference, manifest)
 
 
-def fetch_blob(
-    client: RegistryClient,
-    reference: ImageRef,
-    blob: Descriptor,
-    store: Store,
-    *,
-    listener: Listener = ignore,
-) -> None:
-    """Download one blob into a store; errors as in `fetch_blobs`."""
-    fetch_blobs(client, reference, (blob,), store, listener=listener)
-
-
-def fetch_blobs(  # noqa: PLR0913  two are options
+def fetch_blobs(
     client: RegistryClient,
     reference: ImageRef,
     blobs: Sequence[Descriptor],
     store: Store,
     *,
     listener: Listener = ignore,
-    connections: int = _CONNECTIONS,
 ) -> None:
-    """Download blobs into a store, a few at a time; skip existing ones, resume partial ones.
+    """Download blobs of a repository into a store, a few at a time; skip existing ones, resume partial ones.
 
-    Args:
-        client: Connections.
-        reference: Its repository is used.
-        blobs: The blobs.
-        store: The store.
-        listener: Progress callback, called by one thread at a time; items are digests.
-        connections: Number of simultaneous downloads.
+    The listener is called by one thread at a time; items are digests.
 
     Raises:
         SourceUnreachable: The registry does not respond, refuses, or does not have one of them.
@@ -123,7 +98,7 @@ def fetch_blobs(  # noqa: PLR0913  two are options
         except VerificationFailed:
             _fetch(repository, blob, store, watch)
 
-    in_parallel(work, wanted, connections=connections, watch=watch)
+    in_parallel(work, wanted, connections=_CONNECTIONS, watch=watch)
 
 
 def _present(repository: Repository, name: str) -> SmallBlob:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import BinaryIO, TypeVar
 
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.json_fields import parsed, text
 from envbuilder.core.references import ImageRef
+from envbuilder.oci.documents import attached_blobs
 from envbuilder.oci.images import AssembledImage, Descriptor, SmallBlob
 from envbuilder.oci.registry import referrers
 from envbuilder.oci.registry.client import RegistryClient, Repository
@@ -32,9 +34,7 @@ class _Blob:
 
     Attributes:
         item: Its name in reports.
-        descriptor: Its descriptor.
         layer: Whether it counts as a layer.
-        open: Opens its content.
     """
 
     item: str
@@ -86,11 +86,7 @@ class Push:
         return frozenset(layer.digest for layer, is_held in zip(layers, answers, strict=True) if is_held)
 
     def send(self, item: str, layer: Descriptor) -> None:
-        """Send a layer of the store, unless the repository has it; a few at a time.
-
-        Args:
-            item: Its name in reports.
-            layer: The layer.
+        """Send a layer of the store, unless the repository has it; a few at a time. `item` is its name in reports.
 
         Raises:
             SourceUnreachable: The registry does not respond, or refuses.
@@ -123,10 +119,6 @@ class Push:
 
     def finish(self, image: AssembledImage, reference: ImageRef) -> PushResult:
         """Send what is missing of an image and its attached documents; set the tag last, after all else is complete.
-
-        Args:
-            image: The image.
-            reference: Target in this repository; a digest must be that of the image.
 
         Returns:
             Counts of layers, with those that `send` sent since the last call; those mounted from another repository of
@@ -202,10 +194,28 @@ def push(  # noqa: PLR0913  two are options
     return Push(client, reference, store, mount_from=mount_from, listener=listener).finish(image, reference)
 
 
+def push_artifact(
+    client: RegistryClient, artifact: AssembledImage, reference: ImageRef, store: Store, *, listener: Listener = ignore
+) -> PushResult:
+    """Push an artifact as an image; list it as a referrer of its subject if the registry does not do so itself.
+
+    Arguments, result and errors as in `push`.
+    """
+    pushed = push(client, artifact, reference, store, listener=listener)
+    subject = text(parsed(artifact.manifest.content), "subject", "digest")
+    if subject:
+        repository = client.repository(reference, push=True)
+        # The answer to a manifest that is there already says whether the registry keeps the list.
+        answer = repository.put_manifest(artifact.manifest, artifact.manifest.descriptor.digest)
+        if not answer.get("OCI-Subject"):
+            referrers.list_by_tag(repository, subject, [artifact.manifest])
+    return pushed
+
+
 def _blobs(image: AssembledImage, store: Store) -> tuple[_Blob, ...]:
     """Return all blobs that must precede the manifests, without duplicates, layers first."""
     layers = [_in_store(layer.id, layer.blob, store) for layer in image.layers]
-    attached = [document for pair in image.attached for document in referrers.needed(*pair)]
+    attached = [document for pair in image.attached for document in attached_blobs(*pair)]
     documents = [_in_memory(document) for document in (image.config, *attached)]
     once: dict[str, _Blob] = {}
     for blob in (*layers, *documents):
@@ -251,9 +261,9 @@ def _upload(repository: Repository, blob: _Blob, store: Store, watch: TransferSt
         raise
 
 
-def _recorded(repository: Repository, blob: _Blob, store: Store) -> AbstractContextManager[UploadRecord | None]:
+def _recorded(repository: Repository, blob: _Blob, store: Store) -> AbstractContextManager[UploadRecord]:
     if not blob.layer:
-        return nullcontext()
+        return nullcontext(UploadRecord())
     return UploadRecords(folder=store.folder / FOLDER).of(repository.place, blob.descriptor.digest)
 
 

@@ -11,12 +11,7 @@ from envbuilder.oci.transfers import PushResult
 
 
 class Pushes:
-    """Pushes of one image; each repository receives its layers once.
-
-    Args:
-        references: Names of the image; may be empty.
-        begin: Begins the push to the repository of a reference.
-    """
+    """Pushes of one image; each repository receives its layers once."""
 
     def __init__(self, references: Sequence[ImageRef], begin: Callable[[ImageRef], Push]) -> None:
         self._references = references

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.json_fields import Record, parsed, record, records, text
-from envbuilder.oci.documents import EMPTY, attached_entry, json_document
+from envbuilder.oci.documents import attached_entry, json_document
 from envbuilder.oci.images import INDEX_TYPE, SmallBlob
 from envbuilder.oci.registry.client import Repository
 
@@ -21,19 +21,8 @@ _NO_LIST = (400, 404, 405)
 _LONGEST = 4 << 20
 
 
-def needed(manifest: SmallBlob, content: SmallBlob) -> tuple[SmallBlob, ...]:
-    """Return the blobs of a manifest that refers to an image."""
-    config = text(parsed(manifest.content), "config", "digest")
-    return (content, EMPTY) if config == EMPTY.descriptor.digest != content.descriptor.digest else (content,)
-
-
 def list_by_tag(repository: Repository, subject: str, manifests: Sequence[SmallBlob]) -> None:
     """Add manifests to the index that lists the referrers of a subject; keep the existing entries.
-
-    Args:
-        repository: Their repository.
-        subject: Digest of the image.
-        manifests: Manifests that refer to it.
 
     Raises:
         SourceUnreachable: The registry does not respond or refuses, or has something else under that tag.

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
@@ -35,13 +34,11 @@ class Request:
     """An HTTP request.
 
     Attributes:
-        method: Such as `GET`.
         url: Absolute.
         subject: Its subject, in words for errors, since addresses may contain secrets.
         local: Whether the registry is on this machine, so that plain http to this machine is allowed.
         headers: Without `authorization`.
         authorization: Value of that header, sent to the origin of the URL but not to targets of redirects.
-        body: Body.
         secrets: Texts that no error may contain, even if the response does.
         seconds: Timeout until the first byte of the response.
     """
@@ -151,17 +148,12 @@ class Answer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 class Transport:
-    """Sender of requests to registries; thread-safe.
-
-    Args:
-        environ: As for `Client`.
-        clock: As for `Client`.
-    """
+    """Sender of requests to registries; thread-safe."""
 
     def __init__(self, environ: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = Client(environ, clock=clock)

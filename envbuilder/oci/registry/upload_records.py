@@ -25,32 +25,31 @@ _LONGEST = 1 << 14
 
 
 class UploadRecord:
-    """The address of one upload, in a file that this process has locked.
+    """The address of one upload.
 
     Args:
-        path: The file.
-        handle: Its file descriptor; None if another process sends the same blob, or nothing can be recorded here.
+        kept: File that this process has locked, and its file descriptor; None to record nothing: the blob is small,
+            another process sends it, or the cache is read-only.
         location: Address from an earlier run; empty for none.
     """
 
-    def __init__(self, path: Path, handle: int | None = None, location: str = "") -> None:
+    def __init__(self, kept: tuple[Path, int] | None = None, location: str = "") -> None:
         self.location = location
-        self._path = path
-        self._handle = handle
+        self._kept = kept
 
     def keep(self, location: str) -> None:
         """Record the address for the next piece; without success if the disk is full."""
-        if self._handle is not None:
+        if self._kept:
             with suppress(OSError):
-                os.ftruncate(self._handle, 0)
-                os.pwrite(self._handle, location.encode(), 0)
+                os.ftruncate(self._kept[1], 0)
+                os.pwrite(self._kept[1], location.encode(), 0)
 
     def forget(self) -> None:
         """Remove the record."""
         self.location = ""
-        if self._handle is not None:
+        if self._kept:
             with suppress(OSError):
-                self._path.unlink(missing_ok=True)
+                self._kept[0].unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +76,10 @@ class UploadRecords:
             self._remove_old()
             handle = open_lock(path)
         except OSError:
-            yield UploadRecord(path)
+            yield UploadRecord()
             return
         try:
-            yield UploadRecord(path, handle, _location(handle)) if hold_now(handle, path) else UploadRecord(path)
+            yield UploadRecord((path, handle), _location(handle)) if hold_now(handle, path) else UploadRecord()
         finally:
             os.close(handle)
 

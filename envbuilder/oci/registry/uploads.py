@@ -62,7 +62,7 @@ def mount(repository: Repository, blob: Descriptor) -> bool:
             raise
         except SourceUnreachable:  # a repository that may not be read is skipped
             continue
-        _cancel(repository, _session(answer, 0))
+        _cancel(repository, _session(answer))
     return False
 
 
@@ -71,12 +71,8 @@ class Upload:
     """Upload of one blob.
 
     Attributes:
-        repository: Target.
-        blob: Its digest and size.
         item: Its name in reports.
-        stream: Its content.
-        watch: Receives progress.
-        record: Where a later run finds this upload; None for a blob that is not worth it.
+        record: Where a later run finds this upload.
         piece: Bytes in one request.
     """
 
@@ -85,7 +81,7 @@ class Upload:
     item: str
     stream: BinaryIO
     watch: TransferState
-    record: UploadRecord | None = None
+    record: UploadRecord = field(default_factory=UploadRecord)
     piece: int = PIECE
     _is_taken_over: bool = field(default=False, init=False)
     _hash: Hash = field(default_factory=hashlib.sha256, init=False)
@@ -114,8 +110,7 @@ class Upload:
                     break  # only the response to the last request was lost
             else:
                 break
-        if self.record:
-            self.record.forget()
+        self.record.forget()
 
     @property
     def _subject(self) -> str:
@@ -123,7 +118,7 @@ class Upload:
 
     def _of_earlier_run(self) -> UploadSession | None:
         """Return the session that an earlier run has recorded, if the registry still has it."""
-        if self.record is None or not self.record.location:
+        if not self.record.location:
             return None
         recorded = UploadSession(location=self.record.location, position=0, smallest=0)
         self.record.forget()
@@ -141,9 +136,8 @@ class Upload:
     def _begin(self) -> UploadSession:
         request = self.repository.request("POST", _UPLOADS, self._subject)
         with self.repository.once(request, (202,)) as answer:
-            session = _session(answer, 0)
-        if self.record:
-            self.record.keep(session.location)
+            session = _session(answer)
+        self.record.keep(session.location)
         return session
 
     def _fill(self, session: UploadSession) -> None:
@@ -151,8 +145,7 @@ class Upload:
             self._send_piece(session)
         if f"sha256:{self._hash.hexdigest()}" != self.blob.digest:
             _cancel(self.repository, session)
-            if self.record:
-                self.record.forget()
+            self.record.forget()
             raise VerificationFailed(
                 f"the content for blob {self.blob.digest} has a different digest; it was not pushed",
                 hint="run the command again: it creates or downloads the file again",
@@ -182,8 +175,7 @@ class Upload:
                 raise Interrupted(f"{answer.subject}: the registry accepted only a part of it")
             session.location = answer.location or session.location
             session.position = end
-        if self.record:
-            self.record.keep(session.location)
+        self.record.keep(session.location)
 
     def _pieces(self, start: int, end: int) -> Iterator[bytes]:
         self.stream.seek(start)
@@ -243,11 +235,11 @@ def commit_seconds(size: int) -> float:
     return min(SECONDS + size / _COMMIT_RATE, _COMMIT_MOST)
 
 
-def _session(answer: Answer, position: int) -> UploadSession:
+def _session(answer: Answer) -> UploadSession:
     if not answer.location:
         raise SourceUnreachable(f"{answer.subject}: the registry does not say where to", hint="ask its operator")
     smallest = decimal(answer.headers.get("OCI-Chunk-Min-Length"), _LARGEST_PIECE)
-    return UploadSession(location=answer.location, position=position, smallest=smallest)
+    return UploadSession(location=answer.location, position=0, smallest=smallest)
 
 
 def _position(answer: Answer) -> int | None:

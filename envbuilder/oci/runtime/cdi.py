@@ -87,11 +87,7 @@ class _Specification:
 
 
 def has_gpus(root: Path) -> bool:
-    """Return True if a specification of this host describes GPUs of NVIDIA.
-
-    Args:
-        root: Root directory of this host.
-    """
+    """Return True if a specification of this host describes GPUs of NVIDIA."""
     return any(GPU in file.read_text(encoding="utf-8", errors="replace") for file in _files(root))
 
 

@@ -34,13 +34,7 @@ class Console:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedPort:
-    """A TCP port of a container that this host forwards to.
-
-    Attributes:
-        address: Address of this host.
-        host: Port of this host.
-        container: Port in the container.
-    """
+    """A TCP port of a container that this host forwards to."""
 
     address: str
     host: int
@@ -57,8 +51,6 @@ class Caller:
     """A user of this host who runs a command; the image need not know the user.
 
     Attributes:
-        uid: User.
-        gid: Primary group.
         name: Login name; used if the image has no user with this uid.
     """
 
@@ -85,7 +77,6 @@ class RunRequest:
         copy_out: Absolute path of one file in the container to read after the command has ended; empty for none.
         shared: `(path on this host, path in the container)`, writable.
         folder: Working directory; empty for that of the image.
-        ports: Published ports.
         caller: User to run as instead of that of the image, with a name and a writable home directory; None for
             `user`.
         writable: Whether the command may change the image; the changes are discarded, or kept under `keep`.
@@ -136,9 +127,5 @@ class RunResult:
 
 
 def status_of_failed_start(message: str) -> int | None:
-    """Return the status of a shell for a command that a runtime cannot start; None if the image itself is the reason.
-
-    Args:
-        message: The error of the runtime.
-    """
+    """Return the status of a shell for the error of a runtime that cannot start a command; None for another error."""
     return next((status for pattern, status in _CANNOT_START if pattern.search(message)), None)

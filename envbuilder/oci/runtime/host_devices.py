@@ -21,7 +21,6 @@ class DeviceEdits:
     """What a container needs for devices.
 
     Attributes:
-        env: Variables.
         nodes: `(path on this host, path below /dev)`.
         mounts: `(path on this host, path in the container)` of files and sockets of the driver, read-only.
         links: `(target, path)` of symbolic links to mounted files; the target may be relative to the link.

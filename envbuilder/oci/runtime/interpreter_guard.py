@@ -32,11 +32,7 @@ container_init.continue_inside({task!r}, sys.argv, dict(os.environ))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """Sandbox for the interpreter that a program starts, made of kernel namespaces.
-
-    Attributes:
-        work: For files of a run.
-    """
+    """Sandbox for the interpreter that a program starts, made of kernel namespaces."""
 
     work: Path
 

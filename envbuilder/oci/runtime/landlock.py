@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from envbuilder.core.errors import ToolMissing
 from envbuilder.oci.runtime import landlock_init
@@ -30,19 +31,13 @@ class Landlock:
     """`Sandbox` by Landlock, for commands that need nothing but their tree.
 
     Attributes:
-        work: For files of a run.
         otherwise: Runs commands that need more; None to refuse them.
-        refusal: Error for refused commands.
     """
 
+    name: ClassVar[str] = "landlock"
     work: Path
     otherwise: Sandbox | None = None
     refusal: ToolMissing | None = None
-
-    @property
-    def name(self) -> str:
-        """See `Sandbox.name`."""
-        return "landlock"
 
     @property
     def version(self) -> str:

@@ -17,9 +17,7 @@ _COUNTED_APART = (5, 14)
 def rlimits(limits: Limits, *, shared_account: bool) -> Mapping[str, int]:
     """Return the limits of a process by their names in `resource`, none above the limit of this process.
 
-    Args:
-        limits: Requested limits.
-        shared_account: Whether the command runs as the caller, whose other processes count too on an old kernel.
+    With `shared_account`, the command runs as the caller, whose other processes count too on an old kernel.
     """
     others = _own_threads() if shared_account and limits.processes and kernel() < _COUNTED_APART else 0
     wanted = {

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.file_watch import WATCHED, Watch, watching
@@ -28,19 +29,14 @@ class Namespaces:
 
     Attributes:
         version: Release of the kernel.
-        work: For files of a run.
         as_root: Whether this process may create namespaces as root. Otherwise it creates a user namespace first, in
             which the user of the command is this one.
     """
 
+    name: ClassVar[str] = "namespaces"
     version: str
     work: Path
     as_root: bool
-
-    @property
-    def name(self) -> str:
-        """See `Sandbox.name`."""
-        return "namespaces"
 
     def run(self, task: Task) -> RunResult:
         """See `Sandbox.run`."""
@@ -86,7 +82,7 @@ def described(task: Task, skeleton: Skeleton, watch: Watch | None = None, *, as_
         "map_accounts": not as_root,
         "own_accounts": as_root and task.uid == FOREIGN,
         "privileges": sorted(FILE_PRIVILEGES.values()) if has_privileges(task, as_root=as_root) else [],
-        "init": task.signals or task.terminal,
+        "init": task.console is not None,
         "limits": rlimits(task.limits, shared_account=not as_root),
         "size": size_option(task.limits),
         "filter": program().hex() if is_filtered() else "",

@@ -26,7 +26,6 @@ class LinkedNetworks:
 
     Attributes:
         joined: The namespaces in order; all equal if the hosts share one.
-        addresses: Address of each.
         shared: Why all hosts share one namespace; empty if each has its own.
     """
 
@@ -36,13 +35,7 @@ class LinkedNetworks:
 
 
 def in_network(sandbox: Sandbox, network: JoinedNetwork, given: IO[bytes] | None = None) -> AdaptedSandbox:
-    """Return a sandbox that runs every command in a network namespace.
-
-    Args:
-        sandbox: Runs the commands.
-        network: The namespace.
-        given: Open file for standard input of the commands; None for an empty one.
-    """
+    """Return a sandbox that runs every command in a network namespace; standard input is empty without a file."""
     return AdaptedSandbox(
         sandbox=sandbox, change=lambda task: replace(task, host_network=False, joined=network, given=given)
     )
@@ -50,13 +43,9 @@ def in_network(sandbox: Sandbox, network: JoinedNetwork, given: IO[bytes] | None
 
 @contextmanager
 def linked_networks(count: int, program: Path = INSIDE) -> Iterator[LinkedNetworks]:
-    """Make network namespaces that reach each other, for the time of the block.
+    """Make network namespaces of two or more hosts that reach each other, for the time of the block.
 
     If the kernel refuses several linked ones, all hosts share one namespace, and the reason is given.
-
-    Args:
-        count: Number of hosts, 2 or more.
-        program: Makes the namespaces.
 
     Raises:
         ToolFailed: The kernel refuses any network namespace.

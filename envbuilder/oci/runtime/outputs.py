@@ -61,11 +61,7 @@ def read_inside(folder: Path, path: str, *, limit: int = LARGEST) -> bytes | Non
 
 @contextmanager
 def scratch(work: Path) -> Iterator[Path]:
-    """Create a directory that is removed at the end with its contents.
-
-    Args:
-        work: Parent directory; created if it is missing.
-    """
+    """Create a directory that is removed at the end with its contents, and its parent if that is missing."""
     work.mkdir(parents=True, exist_ok=True)
     folder = Path(mkdtemp(prefix="run-", dir=work))
     try:

@@ -68,10 +68,6 @@ class Connector:
 def relayed(ports: Sequence[PublishedPort], connect: Connect) -> Iterator[None]:
     """Forward ports while the block runs.
 
-    Args:
-        ports: Ports of this host, and those of the command.
-        connect: Connects to the command.
-
     Raises:
         UsageError: A port of this host is not available.
     """

@@ -14,7 +14,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import IO, Protocol, cast
 
-from envbuilder.oci.runtime.command import Output, RunResult
+from envbuilder.oci.runtime.command import Console, RunResult
 from envbuilder.oci.runtime.terminals import forwarded, from_the_keyboard
 
 KILLED = 137
@@ -42,12 +42,11 @@ def wait_for(  # noqa: PLR0913  one way to run a process
     environ: Mapping[str, str],
     kill: Callable[[], object] = nothing_more,
     pass_fds: Sequence[int] = (),
-    output: Output | None = None,
-    given: IO[bytes] | int | None = None,
+    console: Console | None = None,
+    given: IO[bytes] | None = None,
     answer: IO[bytes] | None = None,
     limit: int = KEPT,
     cancellation: Cancellation | None = None,
-    signals: bool = False,
 ) -> RunResult:
     """Run a command until it ends or times out; no process of it is left afterwards.
 
@@ -57,19 +56,23 @@ def wait_for(  # noqa: PLR0913  one way to run a process
         environ: Its environment.
         kill: Kills processes outside the command's process group.
         pass_fds: Further open files to pass on.
-        output: Receives the output as it comes; it is not kept then.
-        given: Open file for standard input; None for an empty one.
+        console: Standard streams of a user who follows the command, which first gets the signals that ask this process
+            to end; None to keep the output. If it is a terminal, there is no time limit and no cancellation.
+        given: Open file for standard input without a console; None for an empty one.
         answer: Open file for standard output; None to keep the output.
         limit: Maximum of kept bytes of both streams together; the command is killed if it writes more.
         cancellation: Ends the command; None for never.
-        signals: Whether the signals that ask this process to end are passed on to the command first.
 
     Raises:
         CancelledError: The command was cancelled.
     """
+    if console and console.terminal:
+        return _hand_over(command, environ, kill)
+    stdin = console.given if console else given
+    output = console.output if console else None
     process = subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL if given is None else given,
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
         stdout=answer or subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=dict(environ),
@@ -78,7 +81,7 @@ def wait_for(  # noqa: PLR0913  one way to run a process
     )
     kept = _Kept(limit=limit)
     timed_out = flooded = False
-    with process, forwarded(process.send_signal) if signals else nullcontext():
+    with process, forwarded(process.send_signal) if console else nullcontext():
         try:
             _follow(process, timeout, output or kept.hear, cancellation)
         except (subprocess.TimeoutExpired, _Flooded) as error:
@@ -103,14 +106,8 @@ def status_of(process: subprocess.Popen[bytes]) -> int:
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
-def hand_over(command: Sequence[str], environ: Mapping[str, str], kill: Callable[[], object]) -> RunResult:
-    """Run a command that uses the standard streams and the terminal of this process.
-
-    Args:
-        command: Program and arguments.
-        environ: Its environment.
-        kill: Kills what the command has started elsewhere, if this process has to end before it.
-    """
+def _hand_over(command: Sequence[str], environ: Mapping[str, str], kill: Callable[[], object]) -> RunResult:
+    """Run a command that uses the standard streams and the terminal of this process."""
     process = subprocess.Popen(command, env=dict(environ))
     with process, from_the_keyboard(), forwarded(process.send_signal, keyboard=False):
         try:

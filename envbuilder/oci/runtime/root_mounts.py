@@ -30,7 +30,6 @@ class Bind:
     Attributes:
         source: Path on this host.
         target: Absolute path in the root.
-        writable: Whether it is writable there.
     """
 
     source: Path
@@ -88,11 +87,7 @@ class Skeleton:
 
 
 def make_skeleton(task: Task, work: Path) -> Skeleton:
-    """Create the root for a task in an empty directory.
-
-    Args:
-        task: The task.
-        work: Receives the root, the task's files, and its output files.
+    """Create the root for a task in an empty directory, which also receives the task's files and its output files.
 
     Raises:
         UsageError: A path of this host to mount does not exist.

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from envbuilder.core.errors import ToolFailed, UsageError
 from envbuilder.core.json_input import load_json
@@ -21,7 +22,7 @@ from envbuilder.oci.runtime.command import RunResult, status_of_failed_start
 from envbuilder.oci.runtime.limits import kernel, rlimits, size_option
 from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
-from envbuilder.oci.runtime.processes import hand_over, wait_for
+from envbuilder.oci.runtime.processes import wait_for
 from envbuilder.oci.runtime.root_mounts import DEV, HOSTNAME, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
 from envbuilder.oci.runtime.sandbox import FILE_PRIVILEGES, FOREIGN, MASKED_PATHS, READONLY_PATHS, Task, has_privileges
 from envbuilder.oci.runtime.seccomp import is_filtered, profile
@@ -37,24 +38,18 @@ class Runc:
     """`Sandbox` by runc.
 
     Attributes:
-        program: Path of the program.
         version: Its reported version, such as `1.1.5`.
         filters: Whether it was built with libseccomp.
-        work: For files of a run.
         as_root: Whether this process may be root in a container without a user namespace. Otherwise everything runs as
             this user, which is root inside.
     """
 
+    name: ClassVar[str] = "runc"
     program: str
     version: str
     work: Path
     as_root: bool
     filters: bool = False
-
-    @property
-    def name(self) -> str:
-        """See `Sandbox.name`."""
-        return "runc"
 
     def run(self, task: Task) -> RunResult:
         """See `Sandbox.run`."""
@@ -71,16 +66,15 @@ class Runc:
             raise UsageError("runc cannot publish ports of a command without network", hint="omit --no-network")
         with scratch(self.work) as folder, relayed(on_shared_network(task.ports), connect_on_host):
             skeleton = make_skeleton(task, folder)
-            (folder / "config.json").write_text(json.dumps(self._bundle(task, skeleton)), "utf-8")
+            deep = _numbers(self.version) >= _RRO_RUNC and kernel() >= _RRO_KERNEL
+            filters = self.filters and is_filtered()
+            config = bundle(task, skeleton, as_root=self.as_root, filters=filters, deep=deep)
+            (folder / "config.json").write_text(json.dumps(config), "utf-8")
             ended = self._run(folder, f"envbuilder-{uuid.uuid4().hex}", task)
             stopped = _complaint(folder / "log")
             if stopped and not (ended.timed_out or ended.flooded):
                 return not_started(stopped)
             return result_of(ended, task, skeleton.copied)
-
-    def _bundle(self, task: Task, skeleton: Skeleton) -> Mapping[str, object]:
-        deep = _numbers(self.version) >= _RRO_RUNC and kernel() >= _RRO_KERNEL
-        return bundle(task, skeleton, as_root=self.as_root, filters=self.filters and is_filtered(), deep=deep)
 
     def _run(self, folder: Path, name: str, task: Task) -> RunResult:
         base = (self.program, "--root", str(folder / "state"))
@@ -88,11 +82,8 @@ class Runc:
         environ = {"PATH": os.defpath}
         remove = partial(wait_for, (*base, "delete", "--force", name), timeout=_SECONDS_TO_CLEAN, environ=environ)
         try:
-            command = (*base, *log, "run", "--bundle", str(folder), name)
-            if task.terminal:
-                # runc passes everything on between the terminal of the container and its own.
-                return hand_over(command, environ, remove)
-            return run_process(command, task, environ, kill=remove)
+            # If there is a terminal, runc passes everything on between that of the container and its own.
+            return run_process((*base, *log, "run", "--bundle", str(folder), name), task, environ, kill=remove)
         finally:
             if (folder / "state" / name).exists():
                 remove()
@@ -132,12 +123,7 @@ def bundle(
 ) -> Mapping[str, object]:
     """Return the configuration of a container in the format of `config.json`.
 
-    Args:
-        task: The task.
-        skeleton: Its root.
-        as_root: Whether users are those of this host.
-        filters: Whether runc can filter system calls.
-        deep: Whether runc supports recursive read-only mounts.
+    With `as_root`, users are those of this host; with `deep`, runc supports recursive read-only mounts.
     """
     uid, gid = (task.uid, task.gid) if as_root else (0, 0)
     accounts = _accounts(task, as_root=as_root)
@@ -148,7 +134,7 @@ def bundle(
     return {
         "ociVersion": "1.0.2",
         "process": {
-            "terminal": task.terminal,
+            "terminal": task.has_terminal,
             "user": {"uid": uid, "gid": gid},
             "args": list(task.command),
             "env": [f"{name}={value}" for name, value in task.env],

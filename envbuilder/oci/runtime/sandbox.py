@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Protocol
 
-from envbuilder.oci.runtime.command import Output, PublishedPort, RunResult
+from envbuilder.oci.runtime.command import Console, PublishedPort, RunResult
 from envbuilder.oci.runtime.processes import Cancellation
 
 GIB = 1 << 30
@@ -92,8 +92,6 @@ class Task:
         command: Program and arguments; at least one word.
         env: The complete environment.
         folder: Working directory, absolute in the tree; created if it is missing.
-        uid: User to run as.
-        gid: Its group.
         asked: Whether the caller requested that user; otherwise it is the image's, and another one is acceptable.
         files: `(absolute path, content)`, readable by all users.
         mounts: `(path on this host, absolute path)`, read-only.
@@ -102,16 +100,13 @@ class Task:
         timeout: Seconds after which all its processes are killed.
         copy_out: Absolute path of one file to read after it has ended; empty for none.
         shared: `(path on this host, absolute path)`, writable.
-        output: Receives the output as it comes; the result then has none.
-        given: Open file for standard input; None for an empty one.
-        terminal: Whether it gets a terminal, connected to that of this process; the result then has no output.
-        signals: Whether the signals that ask this process to end are passed on to it first.
+        console: Standard streams of a user who follows it; the result then has no output, and signals that ask this
+            process to end are passed on to it first.
+        given: Open file for standard input without a console; None for an empty one.
         changes: Directory of this host that receives its changes of the tree; None for a read-only tree. Only then
             root of this host keeps the privileges over files that programs such as apt need.
         devices: `(path on this host, absolute path below /dev)` of further device nodes.
-        ports: Published ports.
         answer: Open file for standard output; the result then has none.
-        limits: Resource limits.
         hidden: Absolute paths, with links resolved, of files and directories of the tree that appear empty.
         cancellation: Ends it before its timeout; None for never.
         opened: Receives the absolute path of each file of the tree that the command or one of its children opens, from
@@ -132,10 +127,8 @@ class Task:
     timeout: float = 600.0
     copy_out: str = ""
     shared: tuple[tuple[str, str], ...] = ()
-    output: Output | None = None
-    given: IO[bytes] | int | None = None
-    terminal: bool = False
-    signals: bool = False
+    console: Console | None = None
+    given: IO[bytes] | None = None
     changes: Path | None = None
     devices: tuple[tuple[str, str], ...] = ()
     ports: tuple[PublishedPort, ...] = ()
@@ -144,6 +137,11 @@ class Task:
     hidden: tuple[str, ...] = ()
     cancellation: Cancellation | None = None
     opened: Callable[[str], None] | None = None
+
+    @property
+    def has_terminal(self) -> bool:
+        """True if it gets a terminal, connected to that of this process."""
+        return self.console is not None and self.console.terminal
 
 
 def has_privileges(task: Task, *, as_root: bool) -> bool:

@@ -96,8 +96,7 @@ def is_filtered() -> bool:
 def program(more: Mapping[str, int] | None = None) -> bytes:
     """Return the filter as a classic BPF program, an array of `struct sock_filter`.
 
-    Args:
-        more: Further system calls to refuse, by name.
+    The system calls of `more` are refused too.
 
     clone3 fails with ENOSYS, because a filter cannot read its flags; the C library then uses clone:
     https://github.com/moby/moby/pull/42681.

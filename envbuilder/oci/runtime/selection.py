@@ -45,12 +45,7 @@ def choose(work: Path, search_path: str) -> Sandbox:
 
 
 def joining(work: Path, search_path: str, network: JoinedNetwork) -> Sandbox:
-    """Return the first sandbox that can run commands in a network namespace.
-
-    Args:
-        work: For files of runs; made when it is missing.
-        search_path: Directories to search for programs, as in PATH.
-        network: The namespace.
+    """Return the first sandbox that can run commands in a network namespace; arguments as for `choose`.
 
     Raises:
         ToolMissing: None can; states the reason for each.
@@ -74,13 +69,10 @@ def _joins(way: Sandbox, *, owned: bool) -> bool:
 def confine(work: Path, search_path: str, *, allow_host: bool) -> Sandbox:
     """Return the sandbox for untrusted code that works on this machine, or this machine itself if that is allowed.
 
+    `work` and `search_path` as for `choose`.
+
     Without user namespaces, the interpreter of an image is confined by Landlock, and only build scripts of packages
     are refused.
-
-    Args:
-        work: For files of runs; made when it is missing.
-        search_path: Directories to search for programs, as in PATH.
-        allow_host: Whether untrusted code may run as the caller if there is no sandbox.
 
     Raises:
         ToolMissing: There is no sandbox, and `allow_host` is not set.
@@ -153,7 +145,6 @@ class ChosenSandbox:
     """A sandbox for a command that a user follows.
 
     Attributes:
-        sandbox: The sandbox.
         as_root: Whether users in it are those of this host.
         read_only: Why it cannot change images; empty if it can.
     """
@@ -166,12 +157,9 @@ class ChosenSandbox:
 def choose_writable(work: Path, search_path: str, changes: Path) -> ChosenSandbox:
     """Return the first sandbox that can change images, else the first that works; errors as in `choose`.
 
-    Namespaces come first: they give a command the caller's uid, also without root privileges, and an init.
+    Nothing is left in `changes`, which will receive the changes; other arguments as for `choose`.
 
-    Args:
-        work: For files of runs; made when it is missing.
-        search_path: Directories to search for programs, as in PATH.
-        changes: Directory that will receive the changes; nothing is left in it.
+    Namespaces come first: they give a command the caller's uid, also without root privileges, and an init.
     """
     ways = sorted(candidates(work, search_path), key=lambda way: not isinstance(way, Namespaces))
     way, read_only = writable(ways, changes)
@@ -191,13 +179,9 @@ def writable(ways: Sequence[S], changes: Path) -> tuple[S, str]:
 
 
 def why_not(way: Sandbox, changes: Path | None = None) -> str:
-    """Return the reason why a sandbox does not work; empty if it works.
+    """Return the reason why a sandbox does not work, or cannot make changes in a directory; empty if it works.
 
     The trial runs a missing program in an almost empty tree: status 127 shows that everything else has worked.
-
-    Args:
-        way: The sandbox.
-        changes: Directory for changes of the tree; None for a read-only tree.
     """
     with tempfile.TemporaryDirectory(dir=changes, prefix=".trial-") as trial:
         tree, changed = Path(trial, "tree"), Path(trial, "changes")

@@ -37,12 +37,11 @@ def run_process(
         environ=environ,
         kill=kill,
         pass_fds=pass_fds,
-        output=task.output,
+        console=task.console,
         given=task.given,
         answer=task.answer,
         limit=task.limits.output,
         cancellation=task.cancellation,
-        signals=task.signals,
     )
 
 
@@ -67,7 +66,7 @@ def launch(
     files = (writing, *(() if network is None else (network,)), *((watch.number,) if watch else ()))
     connections = "-" if network is None else str(network)
     try:
-        if task.terminal:
+        if task.has_terminal:
             ended = _on_terminal(command, connections, files)
         else:
             ended = run_process((*command, "-", connections), task, {"PATH": os.defpath}, pass_fds=files)
@@ -111,10 +110,7 @@ def _on_terminal(command: Sequence[str], connections: str, files: Sequence[int])
 def result_of(ended: RunResult, task: Task, copied: tuple[Path, str] | None = None) -> RunResult:
     """Return the result of a task, with the file that it was asked to return.
 
-    Args:
-        ended: Result of its process.
-        task: The task.
-        copied: Directory and relative path of the file; None for none.
+    `copied` are the directory and the relative path of the file; None for none.
 
     Raises:
         ToolFailed: It exceeded the limit of its output.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.outputs import scratch
@@ -18,23 +19,11 @@ _TEMPORARY = "/tmp"  # noqa: S108  in the sandbox
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unconfined:
-    """`Sandbox` without isolation: network, home directory and all files of the caller are accessible.
+    """`Sandbox` without isolation: network, home directory and all files of the caller are accessible."""
 
-    Attributes:
-        work: For files of a run.
-    """
-
+    name: ClassVar[str] = "host"
+    version: ClassVar[str] = ""
     work: Path
-
-    @property
-    def name(self) -> str:
-        """See `Sandbox.name`."""
-        return "host"
-
-    @property
-    def version(self) -> str:
-        """See `Sandbox.version`."""
-        return ""
 
     def run(self, task: Task) -> RunResult:
         """See `Sandbox.run`."""

@@ -47,9 +47,7 @@ def padding(size: int) -> bytes:
 def headers(member: Member, *, link_to: str = "") -> Iterator[bytes]:
     """Yield all headers of one member: extended attributes, long names, then its own.
 
-    Args:
-        member: The member.
-        link_to: Path of the member that it is a hard link to; empty if it is not one.
+    `link_to` is the path of the member that it is a hard link to; empty if it is not one.
     """
     typeflag = HARDLINK if link_to else member.kind.value
     target = link_to or member.target

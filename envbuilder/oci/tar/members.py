@@ -44,11 +44,8 @@ class Member:
     Attributes:
         path: Relative, without a leading `./` and a final slash; `.` is the root itself. Bytes that are not UTF-8 are
             kept as surrogates.
-        kind: Kind of the member.
         mode: Permission bits.
         mtime: Seconds since 1970.
-        uid: Owner.
-        gid: Group.
         size: Bytes of a file.
         target: Target of a symbolic link.
         device: Major and minor number of a device.
@@ -83,6 +80,12 @@ class Member:
 def file_of(path: str, data: bytes, *, mtime: int, mode: int = 0o644) -> Member:
     """Return a file that exists only in memory, owned by root."""
     return Member(path=path, kind=Kind.FILE, mode=mode, mtime=mtime).holding(data)
+
+
+def file_from(source: Path, path: str, *, mtime: int) -> Member:
+    """Return a file with the content of one on disk, owned by root and readable by all users."""
+    size = source.stat().st_size
+    return Member(path=path, kind=Kind.FILE, mode=0o644, mtime=mtime, size=size, open=partial(opened_at, source, 0))
 
 
 def opened_at(path: Path, offset: int) -> BinaryIO:
@@ -187,12 +190,7 @@ def of_tar(path: Path, subject: str = "") -> tuple[Member, ...]:
 
 
 def member_of(entry: TarEntry, opened: Callable[[], BinaryIO] = _nothing) -> Member:
-    """Return a member of a tar; a hard link becomes a file.
-
-    Args:
-        entry: The entry.
-        opened: Opens its content.
-    """
+    """Return a member of a tar; a hard link becomes a file."""
     return Member(
         path=entry.path,
         kind=Kind.FILE if entry.link_to else Kind(entry.flag),

@@ -23,7 +23,6 @@ class Written:
     """A written tar.
 
     Attributes:
-        path: Path of the file.
         sha256: 64 hexadecimal digits, of the file on disk.
         size: Bytes on disk.
     """
@@ -38,11 +37,6 @@ def write(members: Iterable[Member], out: Path, *, gzipped: bool = False) -> Wri
 
     Members that share a file (equal `identity`) become hard links to the first of them in that order. Contents are
     streamed. The gzip variant (level 6, no name, no time) has equal bytes with the same version of zlib.
-
-    Args:
-        members: In any order; paths must be unique.
-        out: File to write; its directory must exist.
-        gzipped: Compress.
 
     Raises:
         VerificationFailed: A file became shorter while it was read.

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from envbuilder.catalog.coverage import GpuSupport, Part, support
-from envbuilder.catalog.cuda import Coverage, CudaFacts, CudnnNeed, CudnnRule, GpuCode, KernelFamily
+from envbuilder.catalog.cuda import Coverage, CudaFacts, CudnnNeed, CudnnRule, KernelFamily
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.load.tables import read_cuda
 from envbuilder.core.versions import Release
@@ -96,7 +96,7 @@ def row_with(cuda: str, cudnn: str, code: str) -> tuple[Environment, BaseChoice]
         row.cuda,
         compiled=Release(cuda),
         cudnn=CudnnNeed(compiled=Release(cudnn), rule=CudnnRule.SAME_MAJOR_AT_LEAST),
-        code=GpuCode(families=tuple(map(family, code.split(", ")))),
+        code=tuple(map(family, code.split(", "))),
     )
     system = replace(row.bases[0].system, cuda=Release(cuda), cudnn=Release(cudnn))
     choice = replace(row.bases[0], system=system, libraries=None, os_packages=())
@@ -126,7 +126,7 @@ def test_tensorflows_part_is_what_the_wheel_says_of_itself(wheel: str) -> None:
     order = (Coverage.NONE, Coverage.JIT, Coverage.MACHINE_CODE)
     for gpu in support(FACTS, row, choice):
         own = [reason.coverage for reason in gpu.reasons if reason.part is Part.TENSORFLOW and reason.coverage]
-        assert min(own, key=order.index) is row.cuda.code.coverage(gpu.architecture.capability)
+        assert min(own, key=order.index) is row.cuda.coverage(gpu.architecture.capability)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.catalog.cuda import Coverage, CudnnRule, GpuCode, KernelFamily
+from envbuilder.catalog.cuda import Coverage, CudnnRule, KernelFamily
 from envbuilder.core.versions import Release
 from tests.fakes.catalogs import real_catalog, real_row, small_catalog, small_row
 
@@ -37,7 +39,7 @@ def family(machine: str, ptx: str, *, forward: bool = True) -> KernelFamily:
 def test_a_row_covers_what_was_derived_by_hand(name: str) -> None:
     cuda = real_row(name).cuda
     assert cuda is not None
-    covered = [cuda.code.coverage(Release(capability)) for capability in CAPABILITIES]
+    covered = [cuda.coverage(Release(capability)) for capability in CAPABILITIES]
     assert covered == [WORDS[word] for word in DERIVED[name].split()]
 
 
@@ -62,8 +64,10 @@ def test_machine_code_runs_within_its_major_and_ptx_is_compiled_for_newer_gpus(
 
 def test_the_worst_family_decides() -> None:
     whole, ptx_only, nothing = family("8.0", ""), family("", "7.0"), family("", "")
-    assert GpuCode(families=(whole, ptx_only)).coverage(Release("8.0")) is Coverage.JIT
-    assert GpuCode(families=(nothing, whole)).coverage(Release("8.0")) is Coverage.NONE
+    cuda = real_row("tf-2.15-cuda12.2").cuda
+    assert cuda is not None
+    assert replace(cuda, code=(whole, ptx_only)).coverage(Release("8.0")) is Coverage.JIT
+    assert replace(cuda, code=(nothing, whole)).coverage(Release("8.0")) is Coverage.NONE
 
 
 CUDNN = st.builds("{}.{}.{}".format, st.integers(5, 9), st.integers(0, 9), st.integers(0, 9)).map(Release)

@@ -54,8 +54,49 @@ def test_a_project_that_no_environment_fits_names_the_nearest_and_writes_nothing
     project(envbuilder, "tensorflow==0.12.1\n")
     ended = envbuilder("adopt", "old")
     assert ended.status == 1
-    assert "to try one: `envbuilder init tf-1.4-" in ended.stdout
+    assert "to try one: this command with `--tensorflow 1.4`" in ended.stdout
     assert not (envbuilder.folder / "old" / "envbuilder.yaml").exists()
+
+
+def test_the_nearest_is_used_if_the_user_asks_for_its_tensorflow(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow==0.12.1\n")
+    ended = envbuilder("adopt", "old", "--no-lock", "--tensorflow", "1.4")
+    assert ended.status == 0
+    assert "TensorFlow ==1.4.*  --tensorflow (stated)" in ended.stdout
+    assert 'environment: "tf-1.4-' in (envbuilder.folder / "old" / "envbuilder.yaml").read_text(encoding="utf-8")
+    assert envbuilder("adopt", "old", "--dry-run", "--tensorflow", "1.x.y").status == 2
+
+
+def test_a_user_may_ask_for_another_python(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow==1.15.5\n")
+    document = json.loads(envbuilder("adopt", "old", "--cpu", "--dry-run", "--json", "--python", "3.6").stdout)
+    assert {"kind": "python", "value": "==3.6.*", "file": "--python", "line": 0, "confidence": "stated"} in document[
+        "clues"
+    ]
+    assert document["given_up"] == []
+
+
+def test_a_condition_that_another_tensorflow_does_not_change_needs_a_spec_by_hand(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow==2.15.1\n")
+    ended = envbuilder("adopt", "old", "--gpu", "2.0")
+    assert ended.status == 1
+    assert "to try one: `envbuilder init tf-" in ended.stdout
+
+
+def test_what_is_not_proven_for_the_gpus_and_drivers_of_a_user_is_a_warning(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow==2.15.1\n")
+    told = " ".join(envbuilder("adopt", "old", "--dry-run", "--gpu", "RTX 5090").stdout.split())
+    assert "warning: RTX 5090 (12.0): not proven: CUDA 12.2 is older than this GPU" in told
+    assert "warning: it does not use a GPU" in envbuilder("adopt", "old", "--dry-run", "--driver", "384.81").stdout
+    assert "warning" not in envbuilder("adopt", "old", "--dry-run", "--cpu").stdout
+
+
+def test_code_for_python_2_is_not_called_usable(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow==1.4.1\n")
+    envbuilder.write("old/train.py", "print 'start'\n")
+    ended = envbuilder("adopt", "old", "--dry-run")
+    assert "changed: Python 3.6 instead of Python ==2.7.* (train.py:1)" in ended.stdout
+    assert "warning: no environment has Python 2; convert the code first, for example with 2to3" in ended.stdout
 
 
 def test_a_path_that_is_no_directory_is_a_usage_error(envbuilder: CommandLine) -> None:
@@ -123,7 +164,10 @@ def test_a_spec_without_an_available_base_is_written_and_the_lock_says_what_is_m
     assert "tf-1.4-cuda8.0 cannot be built here" in ended.stderr
     assert "wrote old/envbuilder.yaml" in ended.stdout
     assert not (envbuilder.folder / "old" / "envbuilder.lock").exists()
-    assert "`envbuilder adopt old --cpu -o old/cpu.yaml` for a processor" in " ".join(ended.stderr.split())
+    told = " ".join(ended.stderr.split())
+    assert "`envbuilder adopt old --cpu -o old/cpu.yaml` for a processor" in told
+    # Another environment would not have the packages of the project.
+    assert "`envbuilder build tf-" not in told
 
 
 def repository(envbuilder: CommandLine) -> str:

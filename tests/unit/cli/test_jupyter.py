@@ -15,6 +15,7 @@ from tests.unit.cli.running import CommandLine
         (("--jupyter", "--runtime", "podman", "tf-2.15-cpu"), "by --runtime podman", "--engine docker"),
         (("--jupyter", "--engine", "assemble"), "envbuilder.lock not found", "name an environment"),
         (("--jupyter", "--engine", "assemble", "tf-9.9-cpu"), "tf-9.9-cpu", "did you mean"),
+        (("--jupyter", "--engine", "assemble", "my-project"), "'my-project'", "--jupyter DIR/envbuilder.lock"),
         (("--tensorboard", "nowhere", "tf-2.15-cpu"), "'nowhere' does not exist", ""),
         ((), "an image and a command are required", "envbuilder run IMAGE -- python train.py"),
         (("tf-2.15-cpu",), "no command after the image", "envbuilder run IMAGE -- python train.py"),

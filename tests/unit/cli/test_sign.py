@@ -68,9 +68,12 @@ def test_a_signed_image_answers_all_three_questions(envbuilder: CommandLine, pus
     assert verified.status == 0, verified.stderr
     fingerprint = public_key(Path(pushed.public)).fingerprint
     assert verified.stdout.splitlines()[2:] == [
-        f"image: signed by the key {fingerprint}",
-        f"bill of materials: signed by the key {fingerprint}, and that of the lock",
-        f"provenance: signed by the key {fingerprint}, and that of the lock",
+        "image: signed",
+        f"  key: {fingerprint}",
+        "bill of materials: signed, and equal to that of the lock",
+        f"  key: {fingerprint}",
+        "provenance: signed, and equal to that of the lock",
+        f"  key: {fingerprint}",
     ]
 
 

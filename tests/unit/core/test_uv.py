@@ -8,6 +8,7 @@ import select
 import socket
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,17 @@ def program(folder: Path, script: str) -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     path.chmod(0o755)
     return path
+
+
+def test_an_interpreter_is_looked_for_once(tmp_path: Path) -> None:
+    asked, python = tmp_path / "asked", tmp_path.resolve() / "python3"
+    answer = program(tmp_path, f'echo "$*" >> {asked}; test $# = 3 && echo {python}')
+    uv = Uv(program=answer, cache=tmp_path, environ={})
+    own = replace(uv, cache=tmp_path / "own")
+    assert [each.find_python("3.6") for each in (uv, uv, own)] == [python] * 3
+    assert asked.read_text("utf-8").splitlines() == [
+        "python find --no-project 3.6", "python find --no-project",
+    ]  # fmt: skip
 
 
 def test_success_says_nothing_and_failure_what_was_written(tmp_path: Path) -> None:

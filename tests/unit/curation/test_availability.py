@@ -9,7 +9,7 @@ import pytest
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.versions import Release
 from envbuilder.curation.availability import availability
-from envbuilder.lock.closures import Chosen, Closure
+from envbuilder.lock.closures import Answer, Chosen, Closure
 from envbuilder.lock.index.index import IndexFile
 from tests.fakes.index import FakeIndex
 from tests.fakes.resolver import chosen
@@ -17,7 +17,10 @@ from tests.fakes.resolver import chosen
 SIX, NUMPY = chosen("six", "1.16.0"), chosen("numpy", "1.19.5")
 TOOL = chosen("setuptools", "75.3.0")
 CLOSURE = Closure(
-    python=Release("3.8"), answers=(("debian", "sha256:" + "0" * 64),), packages=(NUMPY, SIX), build=(TOOL,)
+    python=Release("3.8"),
+    answers=(Answer(base="debian", request="sha256:" + "0" * 64),),
+    packages=(NUMPY, SIX),
+    build=(TOOL,),
 )
 
 

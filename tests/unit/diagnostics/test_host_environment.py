@@ -15,8 +15,8 @@ from envbuilder.diagnostics.host_environment import (
     Address,
     HostEnvironmentPorts,
     Pending,
+    masked_proxy,
     start_host_environment,
-    without_login,
 )
 from envbuilder.image.builds import EngineInfo
 from tests.fakes.engine import FAKE_INFO
@@ -158,7 +158,7 @@ def test_only_the_registry_waits_for_what_the_engine_says() -> None:
 @pytest.mark.parametrize("login", ["me:secret@", "secret@", "me:se@secret@"])
 @pytest.mark.parametrize("scheme", ["http://", "socks5h://", ""])
 def test_no_login_of_a_proxy_is_shown(scheme: str, login: str) -> None:
-    shown = without_login(f"{scheme}{login}proxy.example:3128/path")
+    shown = masked_proxy(f"{scheme}{login}proxy.example:3128/path")
     assert shown == f"{scheme}…@proxy.example:3128"
 
 

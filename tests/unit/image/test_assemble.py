@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.archives import ArchiveFormat
-from envbuilder.core.errors import SourceUnreachable, ToolFailed, VerificationFailed
+from envbuilder.catalog.environments import BaseKind
+from envbuilder.core.errors import SourceUnreachable, ToolFailed, UsageError, VerificationFailed
 from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.base_contents import TreeContent
@@ -24,7 +25,7 @@ from envbuilder.image.layers.inputs import Base
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.plan.layers import WORTH_COMPILING
 from envbuilder.lock.container_settings import ContainerSettings
-from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, ToolPin
+from envbuilder.lock.lock import Lock, OsPackagePin, OwnFile, PackageGroup, ToolPin
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.oci.images import ImagePin, LayerFormat
 from envbuilder.oci.transfers import Transfer
@@ -256,6 +257,24 @@ def test_an_image_in_another_packing_is_not_compared(world: World) -> None:
     image = one(world.lock(), world.ports("one"))
     other = replace(pinned(image), format=LayerFormat.TAR, manifest=OTHER)
     assert pinned(one(replace(image.lock, image=other), world.ports("two"))) == pinned(image)
+
+
+@pytest.mark.parametrize("kind", ["in the image", "for a build"])
+def test_os_packages_on_a_registry_image_are_refused_before_anything_is_fetched(world: World, kind: str) -> None:
+    lock = world.lock()
+    base = replace(lock.base, kind=BaseKind.IMAGE, image="team/base:1", packages=())
+    compiler = OsPackagePin(name="gcc", version="12", sha256="cd" * 32)
+    if kind == "in the image":
+        lock = replace(lock, base=base, os_packages=(compiler,))
+    else:
+        tool = replace(world.own(b"", "hatchling"), group=PackageGroup.OWN_BUILD)
+        source = replace(world.own(b"own"), file="six-1.0.tar.gz")
+        pins = (*(pin for pin in lock.packages if pin.group is not PackageGroup.OWN), source, tool)
+        lock = replace(lock, base=base, packages=pins, build_os_packages=(compiler,))
+    with pytest.raises(UsageError, match="require a container engine, whose apt installs them: gcc"):
+        one(lock, world.ports("first"))
+    assert not world.fetched
+    assert not world.opened
 
 
 def test_a_damaged_wheel_is_refused_and_gone_and_nothing_is_tagged(world: World) -> None:

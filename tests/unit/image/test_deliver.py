@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
-from envbuilder.image.builder import Delivered
-from envbuilder.image.deliver import Delivery, Destinations
+from envbuilder.image.builder import BuildOptions, Delivered
+from envbuilder.image.deliver import Delivery
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.store import Store
@@ -30,12 +30,14 @@ class Outside:
         self.engine = FakeEngine()
         self.registry = FakeRegistry(store=store)
 
-    def deliver(self, made: AssembledImage, wanted: Destinations, push: tuple[str, ...] = ()) -> Delivered:
+    def deliver(
+        self, made: AssembledImage, names: tuple[str, ...], options: BuildOptions, push: tuple[str, ...] = ()
+    ) -> Delivered:
         delivery = Delivery(
             store=self.store, engine=self.engine, registry=self.registry, search_path="", sandbox=no_sandbox
         )
         with self.registry.pushes(push, Sources(), lambda _event: None) as pushes:
-            return delivery.deliver(made, wanted, pushes)
+            return delivery.deliver(made, names, options, pushes, epoch=0)
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def made(outside: Outside) -> AssembledImage:
 
 def test_a_plain_path_becomes_a_layout(outside: Outside, made: AssembledImage, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert outside.deliver(made, Destinations(names=("env:1",), output=out)).output == out
+    assert outside.deliver(made, ("env:1",), BuildOptions(output=out)).output == out
     assert json.loads((out / "oci-layout").read_text())["imageLayoutVersion"] == "1.0.0"
     for blob in made.blobs:
         assert (out / "blobs" / "sha256" / blob.digest.removeprefix("sha256:")).is_file()
@@ -58,7 +60,7 @@ def test_a_plain_path_becomes_a_layout(outside: Outside, made: AssembledImage, t
 
 def test_a_tar_becomes_an_archive(outside: Outside, made: AssembledImage, tmp_path: Path) -> None:
     out = tmp_path / "image.tar"
-    outside.deliver(made, Destinations(names=("env:1",), output=out))
+    outside.deliver(made, ("env:1",), BuildOptions(output=out))
     with tarfile.open(out) as archive:
         names = set(archive.getnames())
     assert {"oci-layout", "index.json", "manifest.json"} <= names
@@ -69,7 +71,7 @@ def test_the_endings_of_squashfs_need_its_program(
     outside: Outside, made: AssembledImage, tmp_path: Path, ending: str
 ) -> None:
     with pytest.raises(ToolMissing, match="mksquashfs"):
-        outside.deliver(made, Destinations(names=(), output=tmp_path / f"image.{ending}"))
+        outside.deliver(made, (), BuildOptions(output=tmp_path / f"image.{ending}"))
     assert not (tmp_path / f"image.{ending}").exists()
 
 
@@ -77,12 +79,12 @@ def test_what_lies_there_is_not_overwritten(outside: Outside, made: AssembledIma
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("mine")
     with pytest.raises(UsageError, match="already exists"):
-        outside.deliver(made, Destinations(names=("env:1",), output=tmp_path / "out"))
+        outside.deliver(made, ("env:1",), BuildOptions(output=tmp_path / "out"))
     assert (tmp_path / "out" / "thesis.txt").read_text() == "mine"
 
 
 def test_an_engine_gets_the_image_under_all_names(outside: Outside, made: AssembledImage) -> None:
-    done = outside.deliver(made, Destinations(names=NAMES, load=True))
+    done = outside.deliver(made, NAMES, BuildOptions(load=True))
     assert done.loaded is not None
     assert done.loaded.image.id == made.config.descriptor.digest
     for name in NAMES:
@@ -93,20 +95,20 @@ def test_an_engine_gets_the_image_under_all_names(outside: Outside, made: Assemb
 
 
 def test_registries_get_every_name(outside: Outside, made: AssembledImage) -> None:
-    done = outside.deliver(made, Destinations(names=NAMES), push=NAMES)
+    done = outside.deliver(made, NAMES, BuildOptions(), push=NAMES)
     assert tuple(outside.registry.tags) == NAMES
     assert [push.digest for push in done.pushes] == [made.manifest.descriptor.digest] * 2
 
 
 def test_without_destination_nobody_is_asked(outside: Outside, made: AssembledImage) -> None:
-    assert outside.deliver(made, Destinations(names=NAMES)) == Delivered(output=None, loaded=None, pushes=())
+    assert outside.deliver(made, NAMES, BuildOptions()) == Delivered(output=None, loaded=None, pushes=())
     assert (outside.engine.images, outside.registry.tags) == ({}, {})
 
 
 def test_a_layer_that_is_gone_goes_nowhere(outside: Outside, made: AssembledImage, tmp_path: Path) -> None:
     outside.store.remove(made.layers[0].blob.digest)
-    wanted = Destinations(names=NAMES, output=tmp_path / "out", load=True)
+    wanted = BuildOptions(output=tmp_path / "out", load=True)
     with pytest.raises(VerificationFailed):
-        outside.deliver(made, wanted, push=NAMES)
+        outside.deliver(made, NAMES, wanted, push=NAMES)
     assert not (tmp_path / "out").exists()
     assert (outside.engine.images, outside.registry.tags) == ({}, {})

@@ -95,3 +95,10 @@ def test_a_server_that_refuses_its_page_is_not_ready(status: int) -> None:
         waiter.start()
         assert not wait_for(replace(at(port), path="/lab?token=wrong"), ended)
         waiter.join()
+
+
+def test_over_ssh_the_port_is_forwarded_and_elsewhere_nothing_is_said() -> None:
+    server = jupyter(40123, TOKEN, own_network=False)
+    login = {"SSH_CONNECTION": "192.0.2.7 51234 192.0.2.1 22"}
+    assert server.forwarding(login) == "ssh -N -L 40123:127.0.0.1:40123 HOST"
+    assert not server.forwarding({})

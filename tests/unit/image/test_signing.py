@@ -13,8 +13,16 @@ import pytest
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.retries import Pacing
 from envbuilder.image.attest import Statement, statements
-from envbuilder.image.attestation import dsse, simple_signing
-from envbuilder.image.attestation.cosign_layout import SIGNATURE, Attachment, SignedLayer, attachment
+from envbuilder.image.attestation import dsse
+from envbuilder.image.attestation.cosign_layout import (
+    PAYLOAD_TYPE,
+    SIGNATURE,
+    Attachment,
+    SignedLayer,
+    attachment,
+    image_payload,
+    signed_digest,
+)
 from envbuilder.image.attestation.signing_keys import PublicKey, SigningKey, public_key
 from envbuilder.image.signing import SignatureOutcome, Signed, SignedRepository, Unsigned
 from envbuilder.oci.images import MANIFEST_TYPE, Descriptor, LayerFormat
@@ -148,7 +156,7 @@ def test_signatures_by_another_key_do_not_count(
 
 def put(repository: SignedRepository, kind: Attachment, image: Descriptor, content: bytes, signature: str) -> None:
     """Write an attachment with one layer, as somebody with write access to the repository could."""
-    media_type = simple_signing.MEDIA_TYPE if kind is Attachment.SIGNATURES else dsse.MEDIA_TYPE
+    media_type = PAYLOAD_TYPE if kind is Attachment.SIGNATURES else dsse.MEDIA_TYPE
     registry_blob = Descriptor(media_type=media_type, digest=repository.store.put(content), size=len(content))
     layer = SignedLayer(blob=registry_blob, annotations=((SIGNATURE, signature),))
     repository._put(kind, image, [layer])
@@ -157,7 +165,7 @@ def put(repository: SignedRepository, kind: Attachment, image: Descriptor, conte
 def test_a_signature_under_an_altered_payload_does_not_count(
     repository: SignedRepository, image: Descriptor, key: SigningKey
 ) -> None:
-    payload = simple_signing.payload(repository.repository, image.digest)
+    payload = image_payload(repository.repository, image.digest)
     signature = base64.b64encode(key.sign(payload)).decode()
     put(repository, Attachment.SIGNATURES, image, payload.replace(b"cosign", b"Cosign"), signature)
     envelope = dsse.envelope("application/vnd.in-toto+json", b"{}", key)
@@ -200,7 +208,7 @@ def test_a_signature_that_is_only_a_referrer_is_found(
 def test_a_signature_by_cosign_is_found(registry: Registry, repository: SignedRepository) -> None:
     """Its manifest has neither a subject nor our configuration."""
     content = (SIGNATURES / "payload.json").read_bytes()
-    digest = simple_signing.signed_digest(content)
+    digest = signed_digest(content)
     layer = {
         "mediaType": "application/vnd.dev.cosign.simplesigning.v1+json",
         "size": len(content),
@@ -217,8 +225,8 @@ def test_a_signature_by_cosign_is_found(registry: Registry, repository: SignedRe
     [
         None,
         [{}],
-        [{"mediaType": simple_signing.MEDIA_TYPE, "digest": f"sha256:{'1' * 64}", "size": 1 << 40}],
-        [{"mediaType": simple_signing.MEDIA_TYPE, "digest": f"sha256:{'1' * 64}", "size": 1, "annotations": []}],
+        [{"mediaType": PAYLOAD_TYPE, "digest": f"sha256:{'1' * 64}", "size": 1 << 40}],
+        [{"mediaType": PAYLOAD_TYPE, "digest": f"sha256:{'1' * 64}", "size": 1, "annotations": []}],
         [{"mediaType": "x", "digest": f"sha256:{'1' * 64}", "size": 1, "annotations": {SIGNATURE: "AAAA"}}],
     ],
 )

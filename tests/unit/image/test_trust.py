@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from envbuilder.catalog.environments import BaseKind
-from envbuilder.image.trust import Origins, Told, trusted_by_lock, trusted_by_spec
+from envbuilder.image.trust import Origins, is_new, trusted_by_lock, trusted_by_spec
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import OwnFile, PackageGroup, PackagePin, ToolPin
 from envbuilder.lock.spec import Spec
@@ -116,14 +116,14 @@ def test_a_spec_says_only_what_is_not_the_default() -> None:
 
 
 def test_it_is_said_once_until_the_lock_or_a_source_changes(tmp_path: Path) -> None:
-    told = Told(folder=tmp_path / "seen")
-    assert [told.is_new(LOCK, ("a",)) for _ in range(2)] == [True, False]
-    assert told.is_new(LOCK, ("b",))
-    assert told.is_new(replace(LOCK, epoch=1), ("a",))
-    assert not told.is_new(replace(LOCK, name="other"), ("a",))
+    seen = tmp_path / "seen"
+    assert [is_new(seen, LOCK, ("a",)) for _ in range(2)] == [True, False]
+    assert is_new(seen, LOCK, ("b",))
+    assert is_new(seen, replace(LOCK, epoch=1), ("a",))
+    assert not is_new(seen, replace(LOCK, name="other"), ("a",))
 
 
 def test_where_nothing_can_be_remembered_it_is_said_again(tmp_path: Path) -> None:
     (tmp_path / "seen").write_text("a file", "utf-8")
-    told = Told(folder=tmp_path / "seen")
-    assert [told.is_new(LOCK, ("a",)) for _ in range(2)] == [True, True]
+    seen = tmp_path / "seen"
+    assert [is_new(seen, LOCK, ("a",)) for _ in range(2)] == [True, True]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from envbuilder.lock.closures import Chosen, Closure
+from envbuilder.lock.closures import Answer, Chosen, Closure
 from tests.unit.lock.locks import HASHES, NAMES, RELEASES
 
 DIGESTS = HASHES.map("sha256:{}".format)
@@ -14,7 +14,7 @@ CHOSEN = st.builds(Chosen, name=NAMES, version=WORDS, file=WORDS, sha256=HASHES)
 CLOSURES = st.builds(
     Closure,
     python=RELEASES,
-    answers=st.lists(st.tuples(NAMES, DIGESTS), min_size=1, max_size=3).map(tuple),
+    answers=st.lists(st.builds(Answer, base=NAMES, request=DIGESTS), min_size=1, max_size=3).map(tuple),
     packages=st.lists(CHOSEN, max_size=3).map(tuple),
     build=st.lists(CHOSEN, max_size=2).map(tuple),
 )

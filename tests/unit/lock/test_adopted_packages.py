@@ -55,6 +55,25 @@ def test_a_package_that_only_has_sources_is_built_from_them() -> None:
     assert "built from source" in change.after
 
 
+def test_a_build_that_fails_says_its_error_and_not_its_traceback() -> None:
+    class Failing(Index):
+        def resolve(self, spec: Spec, *, seconds: float | None = None) -> None:
+            super().resolve(spec, seconds=seconds)
+            if spec.source_builds:
+                raise ResolutionFailed(
+                    "conflict:\n error: Failed to build `b==1`\n  cause: The build backend returned an error\n"
+                    '  File "<string>", line 2, in <module>\n'
+                    "ModuleNotFoundError: No module named 'numpy'\n\n hint: `b@1` depends on `numpy`"
+                )
+
+    _, [change] = tried(spec("b==1"), Failing(source_only=("b",)))
+    assert change.after == ""
+    assert change.reason.endswith(
+        "; from source: the build of b==1 fails: ModuleNotFoundError: No module named 'numpy' "
+        "(list `numpy` under `build_requires` to build it)"
+    )
+
+
 def test_a_package_that_is_nowhere_is_left_out() -> None:
     found, [change] = tried(spec("a", "b==1"), Index("b==1", "b"))
     assert (found.packages, change.after) == (("a",), "")

@@ -16,7 +16,7 @@ from envbuilder.core.errors import NoUsableBase, ResolutionFailed, UnknownEnviro
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.versions import Release
 from envbuilder.curation.prove import prove
-from envbuilder.lock.closures import Chosen, Closure
+from envbuilder.lock.closures import Answer, Chosen, Closure
 from envbuilder.lock.create import lock
 from envbuilder.lock.diff import compare
 from envbuilder.lock.ingredient_sources import Sources
@@ -234,7 +234,7 @@ DAY = date(2025, 3, 1)
 def shipping(folder: Path, packages: tuple[Chosen, ...] = SHIPPED, build: tuple[Chosen, ...] = ()) -> ClosureFolder:
     """A folder where the CPU row ships these packages."""
     row = small_row(CPU.environment)
-    answer = (row.bases[0].system.id, request_digest(row_request(row, row.bases[0])))
+    answer = Answer(base=row.bases[0].system.id, request=request_digest(row_request(row, row.bases[0])))
     closure = Closure(python=row.default_python, answers=(answer,), packages=packages, build=build)
     (folder / f"{row.id}.yaml").write_text(dump_closures(row.id, [closure]), encoding="utf-8")
     return ClosureFolder(folder=folder)

@@ -10,8 +10,6 @@ import pytest
 from packaging.version import Version
 
 from envbuilder.core.errors import ResolutionFailed, UsageError
-from envbuilder.core.versions import Release
-from envbuilder.lock.closures import Chosen
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.lockfile import digest, dump, load
@@ -20,7 +18,7 @@ from envbuilder.lock.profiles import ChosenProfile, chosen_profiles, with_profil
 from envbuilder.lock.spec import Spec
 from envbuilder.lock.staleness import staleness
 from tests.fakes.catalogs import small_catalog
-from tests.fakes.ports import FakeSizes, lock_ports
+from tests.fakes.ports import fake_sizes, lock_ports
 from tests.fakes.resolver import FakeResolver
 
 CATALOG = small_catalog()
@@ -41,11 +39,7 @@ def made(spec: Spec = SPEC) -> Lock:
 
 
 def extended(before: Lock, asked: FakeResolver) -> Lock:
-    def sized(chosen: tuple[Chosen, ...], python: Release) -> tuple[Chosen, ...]:
-        sizes = FakeSizes().sizes(chosen, str(python))
-        return tuple(replace(each, size=size) for each, size in zip(chosen, sizes, strict=True))
-
-    return with_profiles(before, CATALOG, JUPYTER, asked, lambda chosen, python: sized(tuple(chosen), python))
+    return with_profiles(before, CATALOG, JUPYTER, asked, fake_sizes)
 
 
 def names(lock: Lock, group: PackageGroup) -> list[str]:

@@ -10,7 +10,7 @@ from functools import cache
 import click
 import pytest
 
-from envbuilder.catalog.cuda import GpuCode, KernelFamily
+from envbuilder.catalog.cuda import KernelFamily
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.tables import read_cuda
 from envbuilder.cli.output.gpus import gpu_document, gpu_table
@@ -34,7 +34,7 @@ def catalog() -> Catalog:
 
 def with_code(row: Environment, family: KernelFamily) -> Environment:
     assert row.cuda is not None
-    return replace(row, cuda=replace(row.cuda, code=GpuCode(families=(family,))))
+    return replace(row, cuda=replace(row.cuda, code=(family,)))
 
 
 def named(*names: str) -> list[Environment]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.cli.output.printing import folded, meaning, shell_lines, table
-from envbuilder.core.palette import Meaning
+from envbuilder.cli.output.terminal import Meaning
 
 HEADER = ("ID", "LAYER")
 ROWS = [("1", "Python 3.11 from the OS"), ("2", "the lock and the probe")]

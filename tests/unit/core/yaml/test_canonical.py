@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.core.yaml.documents import parse
-from envbuilder.core.yaml.plain import plain_of
+from envbuilder.core.yaml.structured import plain_of
 
 TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=0x7E) | st.sampled_from("\n\t\0äß€語😀"), max_size=20)
 KEYS = st.text(st.characters(min_codepoint=32, max_codepoint=0x7E), min_size=1, max_size=12)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from envbuilder.catalog.cuda import CudaNeed, CudnnNeed, CudnnRule, GpuCode, KernelFamily, Linkage
+from envbuilder.catalog.cuda import CudaNeed, CudnnNeed, CudnnRule, KernelFamily, Linkage
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.catalog.verdicts import stack_of
 from envbuilder.core.versions import Release
@@ -53,11 +53,9 @@ TF_2_20 = Expectation(
             sonames=(),
             optional=("libcupti.so.12",),
             cudnn=CudnnNeed(compiled=Release("9.3.0"), rule=CudnnRule.SAME_MAJOR_AT_LEAST),
-            code=GpuCode(
-                families=(
-                    family("cuda", ("6.0", "7.0", "8.0", "8.9", "9.0"), ("9.0",)),
-                    family("mlir", ("6.0", "7.0", "8.0", "8.9"), ("9.0",), forward=False, isa="8.5"),
-                )
+            code=(
+                family("cuda", ("6.0", "7.0", "8.0", "8.9", "9.0"), ("9.0",)),
+                family("mlir", ("6.0", "7.0", "8.0", "8.9"), ("9.0",), forward=False, isa="8.5"),
             ),
         ),
         release=Release("12.9"),
@@ -104,7 +102,7 @@ TF_2_4 = Expectation(
             sonames=(),
             optional=("libcupti.so.11.0",),
             cudnn=CudnnNeed(compiled=Release("8.0.4"), rule=CudnnRule.SAME_MAJOR_AT_LEAST),
-            code=GpuCode(families=(family("cuda", ("3.5", "5.0", "6.0", "7.0", "7.5", "8.0"), ("8.0",)),)),
+            code=(family("cuda", ("3.5", "5.0", "6.0", "7.0", "7.5", "8.0"), ("8.0",)),),
         ),
         release=Release("11.0.3"),
         cudnn_release=Release("8.0.5"),
@@ -150,7 +148,7 @@ TF_1_4 = Expectation(
             sonames=(),
             optional=(),
             cudnn=CudnnNeed(compiled=Release("6.0.21"), rule=CudnnRule.EXACT_MINOR),
-            code=GpuCode(families=(family("cuda", ("3.0", "3.5", "6.1"), ("6.1",), isa="5.0"),)),
+            code=(family("cuda", ("3.0", "3.5", "6.1"), ("6.1",), isa="5.0"),),
         ),
         release=Release("8.0.61"),
         cudnn_release=Release("6.0.21"),

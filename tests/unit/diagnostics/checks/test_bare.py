@@ -79,7 +79,7 @@ def test_a_gpu_row_expects_the_cuda_that_its_wheel_was_built_with() -> None:
     expectation = expect_bare(ROW, closure, TABLES)
     assert ROW.cuda is not None
     assert expectation.cuda is not None
-    assert (expectation.cuda.compiled, expectation.cuda.release) == (ROW.cuda.compiled, ROW.cuda.compiled)
+    assert (expectation.cuda.need.compiled, expectation.cuda.release) == (ROW.cuda.compiled, ROW.cuda.compiled)
     assert expectation.cuda.cudnn_release == ROW.cuda.cudnn.compiled
     assert expectation.cuda.need is ROW.cuda
     assert expectation.deviations == ()

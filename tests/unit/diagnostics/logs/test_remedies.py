@@ -207,6 +207,10 @@ EXECUTION = "E cuda_blas.cc:654] failed to run cuBLAS routine cublasSgemm_v2: CU
             "tf-1.13-cuda10.0 --accept-nvidia-eula",
         ),
         ("tensorflow==2.1.0\nname: GeForce RTX 3090 computeCapability: 8.6\n", "tf-2.4-cuda11.0"),
+        (
+            "name: GeForce RTX 3090 computeCapability: 8.6\nSuccessfully opened dynamic library libcublas.so.10.0\n",
+            "tf-2.4-cuda11.0",
+        ),
         ("tensorflow-gpu 1.15.2 on an RTX 4090\n", "tf-2.4-cuda11.0"),
     ],
 )

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Passed, Report
-from envbuilder.diagnostics.multi_node.decoding import decode_worker, gather
+from envbuilder.diagnostics.multi_node.facts import decode_worker, gather
 from envbuilder.diagnostics.multi_node.judge import judge
 
 FOLDER = Path(__file__).parents[3] / "data" / "multi_node"

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.checks.results import CheckResult, Figure, NotProven, Passed, Report, Tier, failure
 from envbuilder.diagnostics.report.registry import FORMATS, SUFFIXES, format_named, format_of
-from envbuilder.diagnostics.report.text_format import text_report
+from envbuilder.diagnostics.report.summary import OutcomeKind
+from envbuilder.diagnostics.report.text_format import Colors, text_report
 
 REPORT = Report(
     subject="team/tf:1",
@@ -43,6 +44,7 @@ REPORT = Report(
     seconds=12.3456,
     figures=(Figure(name="GPU 0", value=8.1, unit="us", low=7.7, high=21.4, group="Latency"),),
 )
+COLORS = Colors(kinds={OutcomeKind.FAILED: 196, OutcomeKind.NOT_PROVEN: 136, OutcomeKind.PASSED: 29}, remedy=69)
 TEXT = """\
 team/tf:1 (tf-2.4-cuda11.0)
   TensorFlow  2.4.4
@@ -86,7 +88,7 @@ results = st.builds(
     id=words,
     title=words,
     outcome=outcomes,
-    tiers=st.sampled_from(((Tier.CPU, Tier.GPU), (Tier.GPU,), ())),
+    tiers=st.sampled_from(((Tier.CPU, Tier.GPU), (Tier.GPU,), (Tier.CPU,))),
     group=words,
     seconds=st.none() | st.floats(0, 1e6),
 )
@@ -133,8 +135,8 @@ def test_text_says_a_reason_that_many_checks_share_once() -> None:
 
 def test_what_was_required_stands_before_what_was_not() -> None:
     several = (
-        CheckResult(id="a-gpu", title="", outcome=NotProven(reason="no GPU"), tier=Tier.GPU),
-        CheckResult(id="b-cpu", title="", outcome=NotProven(reason="no look"), tier=Tier.CPU),
+        CheckResult(id="a-gpu", title="", outcome=NotProven(reason="no GPU"), tiers=(Tier.GPU,)),
+        CheckResult(id="b-cpu", title="", outcome=NotProven(reason="no look"), tiers=(Tier.CPU,)),
     )
     text = FORMATS["text"](replace(REPORT, required=Tier.CPU, results=several))
     assert text.index("b-cpu") < text.index("a-gpu")
@@ -152,7 +154,7 @@ def test_the_verdict_says_how_much_of_what_is_not_proven_was_required() -> None:
 
 def test_colour_is_only_there_when_asked_for() -> None:
     assert "\x1b" not in FORMATS["text"](REPORT)
-    assert "\x1b[38;5;196;1m✗ Failed: 1\x1b[0m" in text_report(REPORT, color=True)
+    assert "\x1b[38;5;196;1m✗ Failed: 1\x1b[0m" in text_report(REPORT, colors=COLORS)
 
 
 def test_a_message_of_many_parts_has_the_first_ones_and_their_number() -> None:

@@ -15,7 +15,7 @@ from tests.unit.diagnostics.vulnerabilities.made import lock_of, os_pin, pin
 
 
 def fix(lock: Lock, name: str, fixed: str) -> Fix:
-    [component] = [each for each in inventory(lock).components if each.name == name]
+    [component] = [each for each in inventory(lock) if each.name == name]
     return fix_of(component, fixed, lock, real_catalog())
 
 

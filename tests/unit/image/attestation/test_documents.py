@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 from envbuilder.catalog.archives import ArchiveFormat
-from envbuilder.image.attestation.artifacts import attached
+from envbuilder.image.attest import attached
 from envbuilder.image.attestation.bill_of_materials import bill_of_materials
 from envbuilder.image.attestation.provenance import provenance
 from envbuilder.lock.lock import PackageGroup
 from envbuilder.lock.lockfile import digest
+from envbuilder.oci.documents import document
 from envbuilder.oci.images import MANIFEST_TYPE, Descriptor, LayerFormat
 from tests.fakes.catalogs import good_lock
 from tests.fakes.vendor_archives import pin_of, with_archives
@@ -48,7 +49,7 @@ def test_the_statement_is_about_the_image_and_names_what_went_into_it() -> None:
 
 
 def test_a_document_is_attached_by_a_manifest_that_refers_to_the_image() -> None:
-    [(manifest, held)] = attached([("application/x", "x.json", b"{}\n")], SUBJECT, "2024-01-01T00:00:00Z")
+    manifest, held = attached(document("application/x", b"{}\n"), "x.json", SUBJECT, "2024-01-01T00:00:00Z")
     read = json.loads(manifest.content)
     assert read["subject"]["digest"] == SUBJECT.digest
     assert read["artifactType"] == "application/x"

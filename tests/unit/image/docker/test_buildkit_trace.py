@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
-from envbuilder.image.docker.buildkit_trace import TraceReader, decode
+from envbuilder.image.docker.buildkit_trace import TraceReader
 from envbuilder.image.docker.protobuf_wire import MalformedMessage, fields
 from envbuilder.oci.transfers import Transfer
 
@@ -158,12 +158,12 @@ def test_numbers_are_signed() -> None:
 )
 def test_a_broken_message_says_how_it_is_broken(body: bytes, reason: str) -> None:
     with pytest.raises(MalformedMessage, match=reason):
-        decode(base64.b64encode(body).decode())
+        list(TraceReader().feed(base64.b64encode(body).decode()))
 
 
 def test_text_that_is_not_base64_is_malformed() -> None:
     with pytest.raises(MalformedMessage, match="base64"):
-        decode("µ not base64")
+        list(TraceReader().feed("µ not base64"))
 
 
 def events_or_error(reader: TraceReader, aux: str) -> None:

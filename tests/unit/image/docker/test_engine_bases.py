@@ -91,7 +91,7 @@ def test_a_tree_of_this_machine_is_loaded_once(tmp_path: Path) -> None:
     lock = machine.lock()
     assert machine.bases.provide(lock) == machine.bases.provide(lock) == str(image_reference(lock))
     assert machine.held(lock).diff_ids == (machine.tree.digest,)
-    assert machine.said == ["giving debian-new to the engine"]
+    assert machine.said == ["loading debian-new into the engine"]
     assert not list((tmp_path / "bases").glob(".loading-*"))
 
 

@@ -52,7 +52,7 @@ class Daemon:
     def tag(self, image_id: str, reference: ImageRef) -> None:
         self.tags[str(reference)] = image_id
 
-    def load_stream(self, pieces: Iterator[bytes]) -> Iterator[Record]:
+    def load(self, pieces: Iterator[bytes]) -> Iterator[Record]:
         with tarfile.open(fileobj=io.BytesIO(b"".join(pieces))) as tar:
             self.received.append(tar.getnames())
             config = self._read(tar, json.loads(self._read(tar, "manifest.json"))[0]["Config"])
@@ -137,8 +137,8 @@ def test_what_will_not_get_better_is_not_tried_again(
 
 def test_an_image_that_is_not_ours_gets_no_name(made: AssembledImage, store: Store) -> None:
     class Liar(Daemon):
-        def load_stream(self, pieces: Iterator[bytes]) -> Iterator[Record]:
-            yield from super().load_stream(pieces)
+        def load(self, pieces: Iterator[bytes]) -> Iterator[Record]:
+            yield from super().load(pieces)
             self.images_there = {made.config.descriptor.digest: ("sha256:other",)}
 
     liar = Liar()

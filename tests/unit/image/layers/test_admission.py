@@ -11,7 +11,7 @@ from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.layers.admission import Clashes, admitted, require_pinned
 from envbuilder.image.layers.entries import Entry, completed, folder, link, text
 from envbuilder.image.layers.wheel_file import open_wheel
-from envbuilder.image.layers.wheels import Prefix, installed
+from envbuilder.image.layers.wheels import Prefix
 from envbuilder.lock.lock import PackageGroup, PackagePin
 from tests.unit.image.layers.wheels import DIST_INFO, wheel
 
@@ -28,7 +28,7 @@ def pin(name: str = "toy", version: str = "1.0") -> PackagePin:
 
 def brought(path: Path, *allowed: str) -> set[str]:
     opened = open_wheel(path, path.name)
-    return {entry.path for entry in admitted(installed(opened, PREFIX), PREFIX, opened.dist_info, allowed)}
+    return {entry.path for entry in admitted(opened, PREFIX, allowed)}
 
 
 def script(name: str) -> dict[str, bytes]:

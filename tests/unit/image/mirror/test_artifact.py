@@ -14,8 +14,8 @@ from envbuilder.image.mirror.artifact import ARTIFACT_TYPE, inputs_artifact, inp
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest, dump
 from envbuilder.oci.images import MANIFEST_TYPE, Descriptor
-from envbuilder.oci.registry.artifacts import push_artifact
 from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.push import push_artifact
 from envbuilder.oci.store import Store
 from tests.unit.image.mirror.conftest import NAME
 from tests.unit.image.toys import World

@@ -218,8 +218,8 @@ def test_a_command_that_is_only_run_cannot_change_the_image(store: Store) -> Non
     task = sandbox.tasks[0]
     assert task.changes is None
     assert not task.host_network
-    given = (task.signals, task.terminal, task.ports, task.devices, task.files)
-    assert given == (False, False, (), (), ())
+    given = (task.console, task.has_terminal, task.ports, task.devices, task.files)
+    assert given == (None, False, (), (), ())
 
 
 def test_a_followed_command_can_change_the_image_if_it_is_asked_for(store: Store) -> None:
@@ -228,10 +228,9 @@ def test_a_followed_command_can_change_the_image_if_it_is_asked_for(store: Store
 
 
 def test_the_streams_of_a_followed_command_are_those_of_the_console(store: Store) -> None:
-    task = follow(
-        store, RunRequest(image="tf:1", command=("x",)), console=Console(output=print, given=7, terminal=True)
-    )
-    assert (task.output, task.given, task.terminal, task.signals) == (print, 7, True, True)
+    console = Console(output=print, given=7, terminal=True)
+    task = follow(store, RunRequest(image="tf:1", command=("x",)), console=console)
+    assert (task.console, task.has_terminal) == (console, True)
 
 
 def test_a_caller_has_a_name_and_a_home_that_the_image_lacks(store: Store) -> None:

@@ -9,7 +9,7 @@ import pytest
 from envbuilder.core.errors import NotOnIndex, SourceUnreachable, ToolFailed
 from envbuilder.core.uv import Uv
 from envbuilder.core.versions import Release
-from envbuilder.lock.closures import Chosen, Closure
+from envbuilder.lock.closures import Answer, Chosen, Closure
 from envbuilder.lock.index.uv_index import UvIndex, _files
 from tests.fakes.index_uv import IndexUv, index_uv
 
@@ -25,7 +25,7 @@ def chosen(name: str, version: str, file: tuple[str, str]) -> Chosen:
 
 CLOSURE = Closure(
     python=Release("3.8"),
-    answers=(("debian", "sha256:" + "0" * 64),),
+    answers=(Answer(base="debian", request="sha256:" + "0" * 64),),
     packages=(chosen("six", "1.16.0", SIX), chosen("wrapt", "1.12.1", OLD)),
     build=(chosen("setuptools", "75.3.0", TOOL),),
 )

@@ -14,7 +14,7 @@ from envbuilder.catalog.advise.advice import Query
 from envbuilder.catalog.advise.recommend import described
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.machine import gpu_asked
-from envbuilder.lock.adopt import EnvironmentChoice, choose_environment, software_changes, spec_of
+from envbuilder.lock.adopt import EnvironmentChoice, choose_environment, requested_versions, software_changes, spec_of
 from envbuilder.lock.project.clues import ClueKind
 from envbuilder.lock.project.conclusions import Conclusions, conclude
 from envbuilder.lock.project.reading import read_project
@@ -178,6 +178,36 @@ def test_code_for_python_2_and_an_older_tensorflow_has_no_environment_and_the_ne
     assert choice.advice is None
     assert choice.nearest[0].environment == "tf-1.4-cuda8.0"
     assert any("1.2" in change.text for change in choice.nearest[0].changes)
+
+
+def test_many_names_in_the_code_outweigh_a_version_that_the_readme_mentions() -> None:
+    names = (
+        "placeholder",
+        "Session",
+        "layers.dense",
+        "layers.conv2d",
+        "layers.max_pooling2d",
+        "contrib.layers.flatten",
+    )
+    more = ("train.AdamOptimizer", "global_variables_initializer", "variable_scope", "get_variable", "train.Saver")
+    readme = "Starting with TensorFlow 2.1 the package is for both devices.\n"
+    code = "import tensorflow as tf\n" + "".join(f"tf.{name}\n" for name in (*names, *more))
+    found = concluded({"README.md": readme, "a.py": code})
+    assert found.range_of(ClueKind.TENSORFLOW) == ""
+    [unused] = found.unused
+    assert str(unused.line) == "README.md:1"
+    assert "14 names that no such TensorFlow has, such as tf.placeholder (a.py:2)" in unused.reason
+    stated = concluded({"requirements.txt": "tensorflow==2.1.0\n", "a.py": code})
+    assert stated.range_of(ClueKind.TENSORFLOW) == "==2.1.0"
+    few = concluded({"README.md": readme, "a.py": GRAPH})
+    assert few.range_of(ClueKind.TENSORFLOW) == "==2.1.*"
+
+
+def test_a_user_may_ask_for_another_tensorflow_than_the_project() -> None:
+    reading = read_project({"README.md": "tensorflow 1.2\n", "a.py": GRAPH})
+    choice = choose_environment(real_catalog(), conclude(reading, API, requested_versions("1.4", None)), Query())
+    assert choice.advice is not None
+    assert choice.advice.environment == "tf-1.4-cuda8.0"
 
 
 def test_another_python_is_given_up_before_another_tensorflow() -> None:

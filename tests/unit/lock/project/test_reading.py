@@ -197,6 +197,64 @@ def test_a_notebook_says_what_it_installs_and_imports() -> None:
     ]
 
 
+def test_a_cell_that_is_python_keeps_its_comments_that_ask_and_its_lines_that_begin_with_a_percent_sign() -> None:
+    cells = [
+        ["def layer(x,\n", "      use_pooling):  # Use 2x2 max-pooling?\n", "    return tf.layers.dense(x, 1)\n"],
+        ["print('%d'\n", "      % 3)\n"],
+        ["import tensorflow as tf\n", "files = !ls\n", "if files:\n", "    tf?\n"],
+    ]
+    document = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
+    found = read_project({"a.ipynb": json.dumps(document)})
+    assert [(clue.value, clue.line.number) for clue in found.clues if clue.kind is ClueKind.API] == [
+        ("tf.layers.dense", 3),
+        ("tf.layers", 3),
+    ]
+    assert not found.unused
+
+
+def test_a_cell_that_is_not_python_is_named_and_does_not_hide_the_others() -> None:
+    cells = [
+        ["import cv2\n", "!tool show --dir {path} \\\n", "   --all\n"],
+        ["ls ./data\n"],
+        ["import gym"],
+    ]
+    document = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
+    found = read_project({"a.ipynb": json.dumps(document)})
+    assert [(clue.value, clue.line.number) for clue in found.clues] == [("cv2", 1), ("gym", 5)]
+    [unused] = found.unused
+    assert (str(unused.line), unused.line.text) == ("a.ipynb:4", "ls ./data")
+    assert unused.reason == "begins a cell that is not Python 3"
+
+
+def test_a_notebook_for_python_2_says_so() -> None:
+    document = {"cells": [{"cell_type": "code", "source": ["import gym\n", "print 'x'\n"]}]}
+    assert ("python", "==2.7.*", 2) in said("a.ipynb", json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("* **Tensorflow r1.0.1**", [("tensorflow", "==1.0.*")]),
+        ("The code is tested under TF1.2 GPU version and Python 2.7", [("tensorflow", "==1.2.*")]),
+        ("Requires TensorFlow 1.4+ and Keras (>= 2.1)", [("tensorflow", ">=1.4"), ("keras", ">=2.1")]),
+        ("TensorFlow 1.8 or higher", [("tensorflow", ">=1.8")]),
+        ("tensorflow-gpu v1.12.0", [("tensorflow", "==1.12.*")]),
+        ("Tested with Tensorflow 2.9, 2.10.1, 2.11 (Mar 13, 2025).", [("tensorflow", ">=2.9,<2.12")]),
+        ("TensorFlow 1.8 to 1.12, Keras 2.1.5", [("tensorflow", ">=1.8,<1.13"), ("keras", "==2.1.*")]),
+        ("TF-Slim 1.1, TFX 1.2, tf.keras, TensorFlow 2", []),
+    ],
+)
+def test_a_readme_names_versions_as_people_write_them(line: str, expected: list[tuple[str, str]]) -> None:
+    assert [each[:2] for each in said("README.md", line)] == expected
+
+
+def test_cuda_code_is_named_once_because_no_image_can_compile_it() -> None:
+    files = {"ops/b/group.cu": "", "ops/a/sample_op.cu.cc": "", "ops/a/sample_op.cc": ""}
+    [only] = read_project(files).unused
+    assert str(only.line) == "ops/a/sample_op.cu.cc"
+    assert only.reason == "and 1 other files are CUDA code, which must be compiled by nvcc; no image has nvcc"
+
+
 def test_a_surer_clue_comes_before_one_that_was_guessed_and_a_difference_is_told() -> None:
     files = {
         "README.md": "`pip install tensorflow==1.15`\n",

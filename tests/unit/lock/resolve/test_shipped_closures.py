@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.versions import Release
-from envbuilder.lock.closures import Closure
+from envbuilder.lock.closures import Answer, Closure
 from envbuilder.lock.resolve.resolver import Resolution
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder, dump_closures, load_closures, merged, request_digest
 from tests.fakes.resolver import chosen, made_up_sha256
@@ -43,7 +43,12 @@ CHANGED = {
 
 
 def closure(base: str = "debian-bookworm", request: Resolution = REQUEST) -> Closure:
-    return Closure(python=Release("3.11"), answers=((base, request_digest(request)),), packages=(NUMPY, SIX), build=())
+    return Closure(
+        python=Release("3.11"),
+        answers=(Answer(base=base, request=request_digest(request)),),
+        packages=(NUMPY, SIX),
+        build=(),
+    )
 
 
 def good(row: str = ROW) -> str:

@@ -15,7 +15,7 @@ from envbuilder.core.errors import EnvbuilderError, SourceUnreachable
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.auth import chosen
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.pull import fetch_blob
+from envbuilder.oci.registry.pull import fetch_blobs
 from envbuilder.oci.registry.push import push
 from envbuilder.oci.store import Store
 from tests.unit.oci.registry.conftest import Time, image_of, reference
@@ -39,7 +39,7 @@ def log_in(folder: Path, registry: Registry, **entry: str) -> None:
 
 
 def fetch(client: RegistryClient, registry: Registry, store: Store) -> None:
-    fetch_blob(client, reference(registry), BLOB, store)
+    fetch_blobs(client, reference(registry), (BLOB,), store)
 
 
 def shown(registry: Registry, match: str) -> list[str]:

@@ -13,7 +13,7 @@ from envbuilder.core.http.retries import TRIES
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, Descriptor
 from envbuilder.oci.registry.client import DOCKER_LIST_TYPE, DOCKER_MANIFEST_TYPE, RegistryClient
-from envbuilder.oci.registry.pull import fetch_blob, fetch_blobs, find
+from envbuilder.oci.registry.pull import fetch_blobs, find
 from envbuilder.oci.registry.push import push
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import Transfer
@@ -30,7 +30,7 @@ def content(registry: Registry) -> None:
 
 
 def fetch(client: RegistryClient, registry: Registry, store: Store, blob: Descriptor = BLOB) -> None:
-    fetch_blob(client, reference(registry), blob, store)
+    fetch_blobs(client, reference(registry), (blob,), store)
 
 
 def manifest(registry: Registry, config: bytes = b'{"os":"linux"}', media_type: str = MANIFEST_TYPE) -> str:

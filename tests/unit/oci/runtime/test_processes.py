@@ -15,7 +15,7 @@ import pytest
 
 from envbuilder.core.errors import ToolFailed
 from envbuilder.oci.runtime.cancellation import EventCancellation, cancellable_sandbox
-from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.command import Console, RunResult
 from envbuilder.oci.runtime.processes import KILLED, wait_for
 from envbuilder.oci.runtime.sandbox import Limits, Task
 from envbuilder.oci.runtime.task_processes import result_of
@@ -79,7 +79,7 @@ def test_a_cancelled_process_is_killed_with_its_children(cancellation: EventCanc
             cancellation.cancel()
 
     with pytest.raises(CancelledError):
-        shell("sleep 1000 & echo $!; echo $$; exec sleep 1000", output=hear, cancellation=cancellation)
+        shell("sleep 1000 & echo $!; echo $$; exec sleep 1000", console=Console(output=hear), cancellation=cancellation)
     for pid in map(int, seen.split()):
         _wait_for_end(pid)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.core.errors import InvalidInput, UsageError
-from envbuilder.diagnostics.multi_node.decoding import decode_worker, gather
+from envbuilder.diagnostics.multi_node.facts import decode_worker, gather
 from tests.unit.diagnostics.multi_node.recorded import documents
 
 _DOCUMENT = documents("good-2.15")[0]

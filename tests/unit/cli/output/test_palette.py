@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from envbuilder.core.palette import UNFILLED, Meaning
+from envbuilder.cli.output.terminal import UNFILLED, Meaning
 
 BACKGROUNDS = {
     "xterm, dark": "000000",
