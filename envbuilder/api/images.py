@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from envbuilder.api.session import ignore, opened
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import named
 from envbuilder.core.files import read_text, write_text
@@ -22,12 +22,37 @@ from envbuilder.lock.lock import Lock
 from envbuilder.lock.obtain import refuse_unpinned
 from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.targets import load_spec
+from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.image_requests import Selection, checked, requests_for
-from envbuilder.wiring.locks import locked
+from envbuilder.wiring.locks import locked, unpinned_lock
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import settings
+from envbuilder.wiring.spec_catalogs import catalog_of_spec
 from envbuilder.wiring.trust import tell_lock, tell_spec
-from envbuilder.wiring.unpinned import unpinned_lock
 from envbuilder.wiring.validation import ValidationRequest, reports_on
+
+
+def ignore(_: object) -> None:
+    """Ignore a message or an event."""
+
+
+@contextmanager
+def opened(
+    progress: Callable[[str], None] = ignore, listener: Listener = ignore, spec: Path | None = None
+) -> Iterator[Session]:
+    """Yield a session with the settings of this process; files that it holds open are closed afterwards.
+
+    Args:
+        progress: Receives lines of text.
+        listener: Receives events of a build.
+        spec: File of a spec, which may name catalogs of its own.
+    """
+    with ExitStack() as stack:
+        here = settings(on_close=stack.callback)
+        catalog = catalog_of_spec(here, spec, progress) if spec else known_catalog(here, progress=progress)
+        yield Session(here, catalog, progress, listener)
+
 
 _NO_SOURCES = Sources()
 _NO_OPTIONS = BuildOptions()
@@ -141,20 +166,7 @@ def validate(  # noqa: PLR0913  one for each part of the request
         UsageError: There is no such image, or it has no lock.
         ToolFailed: The probe gave no answer.
     """
-    asked = ValidationRequest(
-        image=image,
-        container="",
-        python="",
-        facts=(),
-        engine=engine,
-        runtime=None,
-        tier=tier,
-        required=required,
-        devices=(),
-        lock=lock,
-        memory=None,
-        timeout=timeout,
-    )
+    asked = ValidationRequest(image=image, engine=engine, tier=tier, required=required, lock=lock, timeout=timeout)
     with opened(progress) as session:
         [report] = reports_on(session, asked, read_text, lambda _environment, _base: None)
         return report

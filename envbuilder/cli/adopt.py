@@ -16,8 +16,7 @@ from envbuilder.catalog.advise.advice import Query
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.selection import find
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.machine_options import driver_option, gpu_option, host_option
-from envbuilder.cli.options import grouped, source_options
+from envbuilder.cli.options import driver_option, gpu_option, grouped, host_option, source_options
 from envbuilder.cli.output.adoption import adoption_document, adoption_text, left_out, notes
 from envbuilder.cli.output.failures import failure_document
 from envbuilder.cli.output.lock_changes import lock_document
@@ -41,12 +40,11 @@ from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.git_checkouts import clone, folder_of, is_address
-from envbuilder.wiring.locks import locked
+from envbuilder.wiring.locks import locked, unpinned_lock
 from envbuilder.wiring.machines import machines
 from envbuilder.wiring.project import last_change
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
-from envbuilder.wiring.unpinned import unpinned_lock
 
 _SOURCE_SECONDS = 300
 

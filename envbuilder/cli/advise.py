@@ -7,8 +7,7 @@ import click
 from envbuilder.catalog.advise.conditions import Conditions, query_of
 from envbuilder.catalog.advise.recommend import advise
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.machine_options import driver_option, gpu_option, host_option
-from envbuilder.cli.options import grouped
+from envbuilder.cli.options import driver_option, gpu_option, grouped, host_option
 from envbuilder.cli.output.advice import asked_text, recommendation_document, recommendation_text
 from envbuilder.cli.output.printing import json_option, notice, print_json, width
 from envbuilder.wiring.catalogs import known_catalog

@@ -15,7 +15,7 @@ from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.fan_out import FanOutCommand, FanOutRequest, fan_out_options, run_elsewhere, sent_arguments
-from envbuilder.cli.options import python_option, source_options
+from envbuilder.cli.options import ParsedValue, source_options
 from envbuilder.cli.output.fan_out import AuditOutput
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json, table
 from envbuilder.cli.wheel_measurements import WheelMeasurements
@@ -42,7 +42,12 @@ _RELEASE = re.compile(r"([A-Za-z0-9._-]+)==([^=]+)")
 @click.command("audit", cls=FanOutCommand)
 @click.argument("target", metavar="ENV|WHEEL")
 @click.option("--write", is_flag=True, help="Write the measurements to the catalog; add a new release.")
-@python_option("Python version of the wheel. Default: that of the environment, else the newest one.")
+@click.option(
+    "--python",
+    type=ParsedValue("version", Release),
+    metavar="X.Y",
+    help="Python version of the wheel. Default: that of the environment, else the newest one.",
+)
 @fan_out_options()
 @source_options
 @json_option

@@ -12,7 +12,7 @@ from envbuilder.cli.documents import maintenance as documents
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.core.structure import document_of
-from envbuilder.curation.availability import Availability, Vanished, availability
+from envbuilder.curation.availability import Availability, availability
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.session import Session
@@ -59,11 +59,8 @@ def _tell(found: Availability) -> None:
     else:
         click.echo(f"{found.row}: {len(found.vanished)} of {found.files} files are missing")
         for each in found.vanished:
-            click.echo(folded(f"  {each.file.file} (Python {each.python}): {_fate(each)}"))
-
-
-def _fate(vanished: Vanished) -> str:
-    return "the index has another file under this name" if vanished.replaced else "the index does not list it"
+            fate = "the index has another file under this name" if each.replaced else "the index does not list it"
+            click.echo(folded(f"  {each.file.file} (Python {each.python}): {fate}"))
 
 
 def _document(found: Availability) -> dict[str, Any]:

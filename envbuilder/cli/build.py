@@ -16,8 +16,8 @@ from envbuilder.cli.output.built_images import built_document, print_built
 from envbuilder.cli.output.fan_out import BuildOutput
 from envbuilder.cli.output.preflight import warn_before_build
 from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.progress import watched
 from envbuilder.cli.output.signatures import print_signed
-from envbuilder.cli.output.watching import watched
 from envbuilder.cli.sign import opened_key, sign_option
 from envbuilder.core.errors import EnvbuilderError, UsageError
 from envbuilder.image.builder import BuildOptions, Engine

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.options import LAYER_CACHE, cache_from_option, grouped, tensorflow_option
+from envbuilder.cli.options import LAYER_CACHE, EnumChoice, base_option, cache_from_option, grouped, tensorflow_option
 from envbuilder.image.builder import BuildOptions
 from envbuilder.image.builds import Builder
 from envbuilder.oci.images import LayerFormat
@@ -26,7 +26,7 @@ selection_options = grouped(
         metavar="NAME[:TAG]",
         help="Image name. Repeatable. Default: envbuilder/NAME:latest, with NAME of the environment or of the spec.",
     ),
-    click.option("--base", default="", metavar="ID", help="Base of the image. Default: the first one available."),
+    base_option,
     tensorflow_option,
     click.option("--bundle", type=_FILE, help="assemble: use the lock and the files of a bundle."),
     click.option(
@@ -61,10 +61,9 @@ build_options = grouped(
     click.option("--load", is_flag=True, help="assemble: load the image into Docker; send missing layers only."),
     click.option(
         "--layer-format",
-        type=click.Choice([each.value for each in LayerFormat]),
+        type=EnumChoice(LayerFormat),
         default=LayerFormat.GZIP_SPLICED.value,
         show_default=True,
-        callback=lambda _context, _option, value: LayerFormat(value),
         help="assemble: compression of layers.",
     ),
     click.option(

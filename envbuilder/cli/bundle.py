@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.documents import images as documents
-from envbuilder.cli.options import source_options
+from envbuilder.cli.options import lock_argument, source_options
 from envbuilder.cli.output.printing import json_option, print_json
-from envbuilder.cli.output.watching import watched
+from envbuilder.cli.output.progress import watched
 from envbuilder.cli.session import command_session
 from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
@@ -17,12 +17,12 @@ from envbuilder.image.attestation.signatures import sign
 from envbuilder.image.bundle import bundle
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
+from envbuilder.wiring.build_inputs import add_files, gatherer
 from envbuilder.wiring.locks import obtain_lock
 
 
 @click.command("bundle")
-@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@lock_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write.")
 @click.option(
     "--sign",
@@ -41,8 +41,7 @@ def command(target: str | None, output: Path, key: Path | None, sources: Sources
     """
     with watched(command_session(target), target or "lock") as (session, _log):
         lock, merged = obtain_lock(session, target, sources)
-        add_archives(session, merged)
-        add_mirrored(session, lock, merged)
+        add_files(session, lock, merged)
         with session.store.used():
             written = bundle(lock, output, session.store, gatherer(session, merged).gather(lock))
         signature = sign(output, key, environ=session.settings.environ) if key else None

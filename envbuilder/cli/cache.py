@@ -17,7 +17,7 @@ from envbuilder.image.layers.records import Records
 from envbuilder.image.running.changes import kept_in
 from envbuilder.image.verify_cache import CacheState, verify_cache
 from envbuilder.oci.store import Store
-from envbuilder.wiring.kept_changes import remove_changes
+from envbuilder.wiring.node_runtimes import remove_changes
 
 
 @click.group("cache", cls=Group)

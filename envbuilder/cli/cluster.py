@@ -11,7 +11,7 @@ import click
 from envbuilder.catalog.node_requirements import description_lines, document
 from envbuilder.cli.completion import environments
 from envbuilder.cli.groups import Group
-from envbuilder.cli.options import F, grouped
+from envbuilder.cli.options import EnumChoice, F, grouped
 from envbuilder.cli.output.printing import folded, json_option, print_json
 from envbuilder.cli.session import command_session
 from envbuilder.cluster.apptainer_scripts import apptainer_scripts
@@ -30,20 +30,9 @@ _MOST_GPUS = 64
 _MOST_WORKERS = 4096
 
 
-def _choices(gpus: int | None, workers: int, gpu_product: tuple[str, ...], *, unproven: bool) -> JobChoices:
-    return JobChoices(gpus=gpus, workers=workers, products=gpu_product, unproven=unproven)
-
-
-def _labels(driver_labels: str) -> DriverLabels:
-    return DriverLabels(driver_labels)
-
-
-def _cluster(queue: str, pull_secret: str, driver_labels: str) -> ClusterSettings:
-    return ClusterSettings(queue=queue, pull_secret=pull_secret, labels=DriverLabels(driver_labels))
-
-
 _PRODUCT = click.option(
     "--gpu-product",
+    "products",
     multiple=True,
     metavar="NAME",
     help="GPU in the cluster, as `nvidia-smi -L` prints it: adds drivers of forward compatibility. Repeatable.",
@@ -51,7 +40,7 @@ _PRODUCT = click.option(
 _UNPROVEN = click.option("--unproven", is_flag=True, help="Also use nodes that are not proven to run the image.")
 _JOB = grouped(
     "choices",
-    _choices,
+    JobChoices,
     click.option(
         "--gpus",
         type=click.IntRange(0, _MOST_GPUS),
@@ -69,14 +58,15 @@ _JOB = grouped(
 )
 _LABELS = click.option(
     "--driver-labels",
-    type=click.Choice([labels.value for labels in DriverLabels]),
+    "labels",
+    type=EnumChoice(DriverLabels),
     default=DriverLabels.DRIVER.value,
     show_default=True,
     help="Form of the labels of the driver: nvidia.com/cuda.driver.major, or …driver-version.major of newer releases.",
 )
 _KUBERNETES = grouped(
     "settings",
-    _cluster,
+    ClusterSettings,
     click.option("--queue", default="", metavar="NAME", help="Local queue of Kueue."),
     click.option("--pull-secret", default="", metavar="NAME", help="Secret with credentials for the registry."),
     _LABELS,
@@ -109,7 +99,7 @@ def command() -> None:
 @_REGISTRY_OR_FILE
 @click.option(
     "--runtime",
-    type=click.Choice([runtime.value for runtime in Runtime]),
+    type=EnumChoice(Runtime),
     default=Runtime.APPTAINER.value,
     show_default=True,
     help="Program that starts the image.",
@@ -126,7 +116,7 @@ def slurm_command(  # noqa: PLR0913  one parameter for each option
     target: str,
     output: Path,
     image: str,
-    runtime: str,
+    runtime: Runtime,
     features: Path | None,
     choices: JobChoices,
     *,
@@ -140,7 +130,7 @@ def slurm_command(  # noqa: PLR0913  one parameter for each option
     """
     templates, job = _job(target, image, choices)
     constraint = slurm_constraint(job.requirements, read_features(read_text(features))) if features else ""
-    found = batch_scripts(job, Runtime(runtime), constraint, templates)
+    found = batch_scripts(job, runtime, constraint, templates)
     _write(job, found, output, force=force, as_json=as_json, next_step=f"sbatch {output}/job.sbatch PROGRAM.py")
 
 
@@ -196,10 +186,8 @@ def apptainer_command(  # noqa: PLR0913  one parameter for each option
 @_TARGET
 @_OUTPUT
 @_REGISTRY
-@grouped(
-    "choices", lambda gpu_product, unproven: _choices(None, 1, gpu_product, unproven=unproven), _PRODUCT, _UNPROVEN
-)
-@grouped("labels", _labels, _LABELS)
+@grouped("choices", JobChoices, _PRODUCT, _UNPROVEN)
+@_LABELS
 @_FORCE
 @json_option
 def admission_command(  # noqa: PLR0913  one parameter for each option

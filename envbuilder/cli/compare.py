@@ -44,7 +44,8 @@ def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json(_document(found))
         return
-    for line in _lines(found, _failing(fails)):
+    failing = (AppliesTo(fails.upper()),) if fails else (AppliesTo.A, AppliesTo.B)
+    for line in _lines(found, failing):
         click.echo(folded(line) if len(click.unstyle(line)) > width() else line)
 
 
@@ -64,10 +65,6 @@ def _content(session: Session, name: str) -> Facts | Lock:
         f"{name} is not a file, an environment, or an image of the engine",
         hint="`envbuilder doctor -o FACTS` writes a facts file",
     )
-
-
-def _failing(fails: str | None) -> tuple[AppliesTo, ...]:
-    return (AppliesTo(fails.upper()),) if fails else (AppliesTo.A, AppliesTo.B)
 
 
 def _lines(found: Comparison, failing: tuple[AppliesTo, ...]) -> Iterator[str]:
@@ -92,11 +89,8 @@ def _difference(difference: Difference) -> Iterator[str]:
     yield f"  A  {difference.a}"
     yield f"  B  {difference.b}"
     for effect in difference.effects:
-        yield f"     {_prefix(effect)}{effect.text}"
-
-
-def _prefix(effect: Effect) -> str:
-    return "" if effect.applies_to is AppliesTo.BOTH else f"on {effect.applies_to.value}: "
+        where = "" if effect.applies_to is AppliesTo.BOTH else f"on {effect.applies_to.value}: "
+        yield f"     {where}{effect.text}"
 
 
 def _unknown(found: Comparison) -> Iterator[str]:

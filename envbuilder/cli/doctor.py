@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -66,8 +65,11 @@ def command(  # noqa: PLR0913  one parameter for each option
     if output and not output.parent.is_dir():
         raise UsageError(f"{output}: directory not found: {output.parent}", hint=f"`mkdir -p {output.parent}`")
     here = command_settings()
-    asked = _Asked(facts_file=facts_file, container=container or "", python=python or "", imports=imports)
-    look = _look(here, asked, timeout)
+    look = (
+        _look_into(here, container, python or "", timeout, imports=imports)
+        if container
+        else _look(here, facts_file, python or "", timeout, imports=imports)
+    )
     # This host is probed from here on; later steps import their modules meanwhile.
     from envbuilder.cli.output.doctor_json import doctor_document  # noqa: PLC0415
     from envbuilder.cli.output.doctor_text import doctor_text  # noqa: PLC0415
@@ -94,51 +96,36 @@ def command(  # noqa: PLR0913  one parameter for each option
         raise click.exceptions.Exit(1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """The target named by the command line; empty texts for missing parts."""
-
-    facts_file: Path | None
-    container: str
-    python: str
-    imports: bool
-
-
-def _look(here: Settings, asked: _Asked, timeout: float) -> Callable[[], HostProbe]:
+def _look(here: Settings, file: Path | None, python: str, timeout: float, *, imports: bool) -> Callable[[], HostProbe]:
     """Return the function that waits for the facts; on this host the probe has started."""
-    if asked.facts_file:
-        file = asked.facts_file
+    if file:
         text = read_stream(sys.stdin.buffer, "-") if str(file) == "-" else read_text(file)
         return lambda: read_facts_file(text.encode("utf-8", "replace"), str(file))
-    if asked.container:
-        return _look_into(here, asked, timeout)
     search = here.environ.get("PATH", "")
-    if asked.python:
+    if python:
         # A name without a directory is searched on PATH, as a shell does.
-        python = Path(shutil.which(asked.python, path=search) or asked.python).absolute()
-        return start_probe_of_python(python, timeout=timeout, imports=asked.imports)
+        program = Path(shutil.which(python, path=search) or python).absolute()
+        return start_probe_of_python(program, timeout=timeout, imports=imports)
     found = shutil.which("python", path=search) or shutil.which("python3", path=search)
     python_here = Path(found) if found else None
     return start_probe_of_host(
-        lambda: _host_environment_ports(here), timeout=timeout, python=python_here, imports=asked.imports
+        lambda: _host_environment_ports(here), timeout=timeout, python=python_here, imports=imports
     )
 
 
-def _look_into(here: Settings, asked: _Asked, timeout: float) -> Callable[[], HostProbe]:
+def _look_into(
+    here: Settings, container: str, python: str, timeout: float, *, imports: bool
+) -> Callable[[], HostProbe]:
     from envbuilder.image.docker.engine import connect  # noqa: PLC0415  see below
 
-    engine, name = connect(here.environ), asked.container
-
-    def look() -> HostProbe:
-        return look_into_container(
-            name,
-            lambda command: engine.execute(name, command, timeout),
-            asked.python,
-            timeout=timeout,
-            imports=asked.imports,
-        )
-
-    return look
+    engine = connect(here.environ)
+    return lambda: look_into_container(
+        container,
+        lambda command: engine.execute(container, command, timeout),
+        python,
+        timeout=timeout,
+        imports=imports,
+    )
 
 
 def _host_environment_ports(here: Settings) -> HostEnvironmentPorts:

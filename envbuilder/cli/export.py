@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.completion import environments
-from envbuilder.cli.options import source_options
+from envbuilder.cli.options import EnumChoice, source_options
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import write_text
@@ -19,7 +19,7 @@ from envbuilder.wiring.locks import known_lock
 
 
 @click.command("export")
-@click.argument("form", metavar="FORMAT", type=click.Choice([each.value for each in ExportFormat]))
+@click.argument("form", metavar="FORMAT", type=EnumChoice(ExportFormat))
 @click.argument("target", metavar="[ENV|LOCK]", required=False, shell_complete=environments)
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
@@ -39,7 +39,7 @@ from envbuilder.wiring.locks import known_lock
 )
 @source_options
 def command(  # noqa: PLR0913  one parameter for each option
-    form: str,
+    form: ExportFormat,
     target: str | None,
     output: Path | None,
     image: str | None,
@@ -61,7 +61,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     lock, _ = known_lock(session, target, sources)
     reference = checked_reference(image) if image else f"{repository_of(lock.name or lock.environment)}:latest"
     profiles = session.catalog.profiles
-    text = exported(lock, ExportFormat(form), ImageRef.parse(reference), packages.rstrip("/"), profiles)
+    text = exported(lock, form, ImageRef.parse(reference), packages.rstrip("/"), profiles)
     if output is None:
         click.echo(text, nl=False)
         return

@@ -114,17 +114,9 @@ def run_elsewhere(  # noqa: PLR0913  one parameter for each part of a call
 ) -> None:
     """Run work items elsewhere, print the outcome of each as it comes, and at the end one document with `--json`.
 
-    Args:
-        here: Directories and host settings.
-        on: Place to run them.
-        items: The items.
-        output: Output of the command.
-        as_json: Print one JSON document.
-        again: Include what an earlier call has finished.
-        finished: Results of earlier calls; None for those in the cache directory.
-        receive: Takes over each new result.
-        before: Documents of items that needed no run, by name.
-        order: Names in the order of the document; empty for that of the items.
+    Results of earlier calls are in the cache directory, unless `finished` has them; `again` drops them. `receive` takes
+    over each new result. `before` has documents of items that needed no run, by name. The document follows `order`, or
+    the order of the items.
 
     Raises:
         IncompleteRun: Items have no result.

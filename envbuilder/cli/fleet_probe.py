@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.options import EnumChoice
 from envbuilder.cluster.fleet.node_names import expand_names
 from envbuilder.cluster.fleet.probe_scripts import Launcher, ProbeScript, render_script
 from envbuilder.core.files import replacing
@@ -17,7 +18,7 @@ from envbuilder.core.files import replacing
     "--on",
     "launcher",
     required=True,
-    type=click.Choice([launcher.value for launcher in Launcher]),
+    type=EnumChoice(Launcher),
     help="What starts the probe on the nodes. local: run the script on each node yourself.",
 )
 @click.option(
@@ -43,7 +44,7 @@ from envbuilder.core.files import replacing
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
 )
 def command(  # noqa: PLR0913  one parameter for each option
-    launcher: str, nodes: str, image: str, runtime_class: str, directory: Path, output: Path | None
+    launcher: Launcher, nodes: str, image: str, runtime_class: str, directory: Path, output: Path | None
 ) -> None:
     """Write a script that runs the probe on every node and collects one file of facts for each in a directory.
 
@@ -51,7 +52,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     nodes beside the facts, so that a node that does not answer is reported as not proven.
     """
     script = ProbeScript(
-        launcher=Launcher(launcher),
+        launcher=launcher,
         nodes=expand_names(nodes),
         directory=str(directory),
         image=image,

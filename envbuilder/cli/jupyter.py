@@ -11,16 +11,17 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.container_options import ContainerOptions, run_container
+from envbuilder.cli.container_options import run_container
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
-from envbuilder.cli.output.watching import watched
+from envbuilder.cli.output.progress import watched
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import UnknownEnvironment, UsageError
 from envbuilder.image.builder import Engine, ImageRequest
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.image.servers import LOOPBACK, Server, free_port, jupyter, tensorboard, wait_for
 from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.wiring.containers import ContainerOptions
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.profiles import built, request_with
 from envbuilder.wiring.session import Session
@@ -66,39 +67,27 @@ server_options = grouped(
 """The command receives them as `server`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerRun:
-    """A command line that starts a server.
-
-    Attributes:
-        target: Environment or lock; None for the lock in this directory.
-        words: Command on the command line, which there must not be.
-        engine: Engine that builds and runs the image.
-        runtime: Runtime on the command line, which there must not be.
-    """
-
-    target: str | None
-    words: tuple[str, ...]
-    engine: Engine
-    runtime: NodeRuntime | None
-    server: ServerOptions
-    options: ContainerOptions
-
-
-def serve(line: ServerRun) -> int:
-    """Start a server, print its link as soon as it answers, and return its exit status.
+def serve(  # noqa: PLR0913  the options of `run`
+    target: str | None,
+    words: tuple[str, ...],
+    engine: Engine,
+    runtime: NodeRuntime | None,
+    server: ServerOptions,
+    options: ContainerOptions,
+) -> int:
+    """Start a server in an environment or a lock, print its link as soon as it answers, and return its exit status.
 
     Raises:
-        UsageError: The command line has something that a server does not support.
+        UsageError: The command line has something that a server does not support, such as a command or a runtime.
     """
-    _check(line)
-    with watched(command_session(line.target), line.target or "lock") as (session, _):
-        engine = chosen_engine(session, line.engine, ())
-        server = _server(line.server, own_network=ENGINES[engine].own_network)
-        reference = built(session, _request(session, line.target, server.profile), engine)
+    _check(words, runtime, server)
+    with watched(command_session(target), target or "lock") as (session, _):
+        engine = chosen_engine(session, engine, ())
+        started = _server(server, own_network=ENGINES[engine].own_network)
+        reference = built(session, _request(session, target, started.profile), engine)
     runner = ENGINES[engine].runner(session)
-    with _told(server, server.forwarding(session.settings.environ)):
-        return run_container(session, (reference, runner), server.command, _container(line, server))
+    with _told(started, started.forwarding(session.settings.environ)):
+        return run_container(session, (reference, runner), started.command, _container(options, server.logs, started))
 
 
 def _request(session: Session, target: str | None, profile: str) -> ImageRequest:
@@ -110,19 +99,19 @@ def _request(session: Session, target: str | None, profile: str) -> ImageRequest
         raise
 
 
-def _check(line: ServerRun) -> None:
-    if line.server.jupyter and line.server.logs:
+def _check(words: tuple[str, ...], runtime: NodeRuntime | None, server: ServerOptions) -> None:
+    if server.jupyter and server.logs:
         raise UsageError(
             "--jupyter cannot be combined with --tensorboard",
             hint="in a notebook, run `%load_ext tensorboard` and `%tensorboard --logdir DIR`; or start two containers",
         )
-    if line.words:
+    if words:
         raise UsageError(
-            f"a server has no command: {' '.join(line.words)}", hint="omit it, or omit --jupyter and --tensorboard"
+            f"a server has no command: {' '.join(words)}", hint="omit it, or omit --jupyter and --tensorboard"
         )
-    if line.runtime is not None:
+    if runtime is not None:
         raise UsageError(
-            f"servers cannot be started by --runtime {line.runtime}", hint="use --engine docker or --engine assemble"
+            f"servers cannot be started by --runtime {runtime}", hint="use --engine docker or --engine assemble"
         )
 
 
@@ -133,13 +122,12 @@ def _server(options: ServerOptions, *, own_network: bool) -> Server:
     return tensorboard(port, _LOGS, own_network=own_network)
 
 
-def _container(line: ServerRun, server: Server) -> ContainerOptions:
+def _container(options: ContainerOptions, logs: Path | None, server: Server) -> ContainerOptions:
     """Return the options of the container: no terminal, in which Jupyter would ask before it ends."""
-    options = line.options
-    logs = (f"{line.server.logs}:{_LOGS}",) if line.server.logs else ()
+    shown = (f"{logs}:{_LOGS}",) if logs else ()
     return replace(
         options,
-        mounts=(*logs, *options.mounts) or (".",),
+        mounts=(*shown, *options.mounts) or (".",),
         ports=(f"{LOOPBACK}:{server.port}:{server.port}", *options.ports),
         variables=(*options.variables, *(f"{name}={value}" for name, value in server.env)),
         tty=False,

@@ -10,10 +10,10 @@ import click
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.lock_image_digests import with_image
 from envbuilder.cli.options import cache_from_option, grouped, host_builds_option, source_options
 from envbuilder.cli.output.lock_changes import change_document, lock_document, print_changes
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
+from envbuilder.cli.output.progress import watched
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.files import write_text
 from envbuilder.image.lock_files import keep_own_files
@@ -24,11 +24,11 @@ from envbuilder.lock.lockfile import SPEC, digest, dump, read_lock, replaced_loc
 from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.staleness import out_of_date, staleness
 from envbuilder.lock.targets import load_spec
-from envbuilder.wiring.locks import locked
+from envbuilder.wiring.image_digests import with_image
+from envbuilder.wiring.locks import locked, unpinned_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.spec_catalogs import catalog_of_spec
 from envbuilder.wiring.trust import tell_spec
-from envbuilder.wiring.unpinned import unpinned_lock
 
 
 def _day(*, upgrade: bool, as_of: str | None) -> date | None:
@@ -104,7 +104,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     made = _made(session, spec, upgrade, before, unpinned=unpinned)
     keep_own_files(spec.files, session.store)
     if not no_image:
-        made = with_image(session, made, spec.sources, before)
+        with watched(session, "lock-image") as (watching, _):
+            made = with_image(watching, made, spec.sources, before)
     write_text(target, dump(made))
     _tell(made, before, target, as_json=as_json)
 

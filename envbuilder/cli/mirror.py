@@ -12,7 +12,7 @@ from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import REPOSITORY, source_options
 from envbuilder.cli.output.missing_files import missing_documents, print_missing, refuse_missing
 from envbuilder.cli.output.printing import folded, json_option, print_json
-from envbuilder.cli.output.watching import watched
+from envbuilder.cli.output.progress import watched
 from envbuilder.cli.session import command_session
 from envbuilder.core.structure import document_of
 from envbuilder.core.units import size

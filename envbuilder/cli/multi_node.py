@@ -21,16 +21,9 @@ _MOST_WORKERS = 8
 _require_option = click.option("--require", is_flag=True, help="Fail if a check is not proven.")
 
 
-def _local_request(  # noqa: PLR0913  each is an option of its own
-    *, image: str, workers: int, wait: float, limit: float, require: bool, facts: Path | None
-) -> LocalRequest:
-    limits = WorkerLimits(meeting=wait, tensorflow=limit)
-    return LocalRequest(image=image, workers=workers, limits=limits, require=require, facts=facts)
-
-
 _run_options = grouped(
     "request",
-    _local_request,
+    LocalRequest,
     click.argument("image", metavar="IMAGE|ENV", shell_complete=environments),
     click.option(
         "--workers",
@@ -39,19 +32,25 @@ _run_options = grouped(
         show_default=True,
         help="Number of workers to start.",
     ),
-    click.option(
-        "--wait",
-        type=click.FloatRange(min=1),
-        default=120.0,
-        show_default=True,
-        help="Time limit in seconds for all workers to reach each other.",
-    ),
-    click.option(
-        "--limit",
-        type=click.FloatRange(min=1),
-        default=900.0,
-        show_default=True,
-        help="Time limit in seconds for TensorFlow.",
+    grouped(
+        "limits",
+        WorkerLimits,
+        click.option(
+            "--wait",
+            "meeting",
+            type=click.FloatRange(min=1),
+            default=120.0,
+            show_default=True,
+            help="Time limit in seconds for all workers to reach each other.",
+        ),
+        click.option(
+            "--limit",
+            "tensorflow",
+            type=click.FloatRange(min=1),
+            default=900.0,
+            show_default=True,
+            help="Time limit in seconds for TensorFlow.",
+        ),
     ),
     _require_option,
     click.option(

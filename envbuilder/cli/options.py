@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -15,7 +14,6 @@ from envbuilder.cluster.execution.targets import parse_target
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.names import pep440
 from envbuilder.core.references import registry_address, registry_repository
-from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.lock.ingredient_sources import Sources, layer_caches
@@ -50,6 +48,14 @@ class ParsedValue(click.ParamType[T]):
             self.fail(str(error), param, ctx)
 
 
+class EnumChoice(click.Choice[T]):
+    """The values of an enumeration of texts; the command receives the member."""
+
+    def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:  # noqa: ARG002  click's signature
+        """Return the value of a member, where click takes its name."""
+        return str(choice)
+
+
 def _absolute_place(text: str) -> str:
     name, place = parse_publisher(text)
     return f"{name}={relative_to(place, Path.cwd())}"
@@ -62,7 +68,6 @@ def _absolute_lock(text: str) -> str:
 
 MEMORY = ParsedValue("policy", parse)
 _RELEASE = ParsedValue("version", pep440)
-_PYTHON = ParsedValue("version", Release)
 # Credentials in an address are refused and not repeated.
 _REGISTRY = ParsedValue("registry", lambda text: registry_address(text) if text else "")
 _PLACE = ParsedValue("publisher", parse_publisher, _absolute_place)
@@ -72,31 +77,32 @@ EXECUTION_TARGET = ParsedValue("place", parse_target)
 LAYER_CACHE = ParsedValue("repository", lambda text: layer_caches(text)[0] if text else "")
 
 
-def tensorflow_option(command: F) -> F:
-    """Add `--tensorflow VERSION`: another patch release than the environment's."""
-    return click.option(
-        "--tensorflow",
-        type=_RELEASE,
-        metavar="VERSION",
-        help="Other patch release of the environment; `show ENV` lists them.",
-    )(command)
-
-
-def cache_from_option(command: F) -> F:
-    """Add `--cache-from REGISTRY/REPOSITORY`, which may be repeated."""
-    return click.option(
-        "--cache-from",
-        type=LAYER_CACHE,
-        metavar="REGISTRY/REPOSITORY",
-        multiple=True,
-        help="Take layers from this layer cache instead of making them; it is trusted. Repeatable. "
-        "Default: `sources.layer_cache` of the spec, else ENVBUILDER_LAYER_CACHE.",
-    )(command)
-
-
-def python_option(text: str) -> Callable[[F], F]:
-    """Add `--python X.Y`."""
-    return click.option("--python", type=_PYTHON, metavar="X.Y", help=text)
+tensorflow_option = click.option(
+    "--tensorflow",
+    type=_RELEASE,
+    metavar="VERSION",
+    help="Other patch release of the environment; `show ENV` lists them.",
+)
+cache_from_option = click.option(
+    "--cache-from",
+    type=LAYER_CACHE,
+    metavar="REGISTRY/REPOSITORY",
+    multiple=True,
+    help="Take layers from this layer cache instead of making them; it is trusted. Repeatable. "
+    "Default: `sources.layer_cache` of the spec, else ENVBUILDER_LAYER_CACHE.",
+)
+runtime_option = click.option(
+    "--runtime",
+    type=EnumChoice(NodeRuntime),
+    help="Run IMAGE with apptainer or podman: a file, an OCI layout or archive, or HOST/NAME:TAG.",
+)
+device_option = click.option(
+    "--device", "devices", multiple=True, metavar="NAME", help="CDI device to use instead of all GPUs. Repeatable."
+)
+base_option = click.option(
+    "--base", default="", metavar="ID", help="Base of the image. Default: the first one available."
+)
+lock_argument = click.argument("target", metavar="[ENV|LOCK]", required=False)
 
 
 def grouped(name: str, make: Callable[..., object], *options: Callable[[F], F]) -> Callable[[F], F]:
@@ -104,7 +110,7 @@ def grouped(name: str, make: Callable[..., object], *options: Callable[[F], F]) 
 
     Args:
         name: Parameter of the command for the value.
-        make: Makes the value; its parameters are those of the options.
+        make: Makes the value; its parameters are those of the options, and others with defaults.
         options: In the order of the help.
     """
     fields = tuple(inspect.signature(make).parameters)
@@ -112,7 +118,7 @@ def grouped(name: str, make: Callable[..., object], *options: Callable[[F], F]) 
     def decorate(command: F) -> F:
         @functools.wraps(command)
         def wrapped(*args: Any, **given: Any) -> Any:  # noqa: ANN401  any parameter of the command
-            value = make(**{field: given.pop(field) for field in fields})
+            value = make(**{field: given.pop(field) for field in fields if field in given})
             return command(*args, **{name: value}, **given)
 
         decorated: Any = wrapped
@@ -127,37 +133,29 @@ def engine_option(text: str) -> Callable[[F], F]:
     """Add `--engine`; the command receives an `Engine`."""
     return click.option(
         "--engine",
-        type=click.Choice([engine.value for engine in Engine]),
+        type=EnumChoice(Engine),
         default=Engine.AUTO.value,
         show_default=True,
-        callback=lambda _context, _option, value: Engine(value),
         help=text,
     )
 
 
-def runtime_option(command: F) -> F:
-    """Add `--runtime`; the command receives a `NodeRuntime`, or None."""
-    return click.option(
-        "--runtime",
-        type=click.Choice([runtime.value for runtime in NodeRuntime]),
-        callback=lambda _context, _option, value: NodeRuntime(value) if value else None,
-        help="Run IMAGE with apptainer or podman: a file, an OCI layout or archive, or HOST/NAME:TAG.",
-    )(command)
+def _allow_host_builds(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
+    context.find_root().meta[ALLOW_HOST_BUILDS.key] = value
 
 
-def host_builds_option(command: F) -> F:
-    """Add `--allow-host-builds`, which `command_settings` reads."""
+host_builds_option = click.option(
+    "--allow-host-builds",
+    is_flag=True,
+    expose_value=False,
+    callback=_allow_host_builds,
+    help="Run code of packages with your own permissions if no sandbox is available.",
+)
+"""It is read by `command_settings`."""
 
-    def keep(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
-        context.find_root().meta[ALLOW_HOST_BUILDS.key] = value
 
-    return click.option(
-        "--allow-host-builds",
-        is_flag=True,
-        expose_value=False,
-        callback=keep,
-        help="Run code of packages with your own permissions if no sandbox is available.",
-    )(command)
+def _or_empty(_context: click.Context, _option: click.Parameter, value: str | None) -> str:
+    return value or ""
 
 
 def _mirror_options(word: str) -> tuple[Callable[[Any], Any], ...]:
@@ -166,6 +164,7 @@ def _mirror_options(word: str) -> tuple[Callable[[Any], Any], ...]:
     return (
         click.option(
             f"--{word}-mirror",
+            f"{word}_mirrors",
             metavar="URL",
             multiple=True,
             help=f"{title} archive. Repeatable: files that one archive lacks come from the next. "
@@ -175,6 +174,7 @@ def _mirror_options(word: str) -> tuple[Callable[[Any], Any], ...]:
             f"--{word}-keyring",
             metavar="FILE",
             type=_ARCHIVE,
+            callback=_or_empty,
             help=f"Keys of the {title} archive. Default: ENVBUILDER_{word.upper()}_KEYRING, else those of {title}.",
         ),
         click.option(
@@ -185,71 +185,12 @@ def _mirror_options(word: str) -> tuple[Callable[[Any], Any], ...]:
     )
 
 
-def _mirrors(  # noqa: PLR0913  each is an option of its own
-    *,
-    debian_mirror: tuple[str, ...],
-    debian_keyring: str | None,
-    debian_allow_expired: bool,
-    ubuntu_mirror: tuple[str, ...],
-    ubuntu_keyring: str | None,
-    ubuntu_allow_expired: bool,
-) -> Sources:
-    return Sources(
-        debian_mirrors=debian_mirror,
-        debian_keyring=debian_keyring or "",
-        debian_allow_expired=debian_allow_expired,
-        ubuntu_mirrors=ubuntu_mirror,
-        ubuntu_keyring=ubuntu_keyring or "",
-        ubuntu_allow_expired=ubuntu_allow_expired,
-    )
-
-
-def _archives(*, publisher: tuple[tuple[str, str], ...], accept_nvidia_eula: bool) -> Sources:
-    return Sources(publishers=tuple(sorted(dict(publisher).items())), accept_nvidia_eula=accept_nvidia_eula)
-
-
-def _sources(  # noqa: PLR0913  each is an option of its own
-    mirrors: Sources,
-    archives: Sources,
-    *,
-    registry_mirror: str,
-    mirror: str | None,
-    index: str,
-    python_archive: tuple[str, ...],
-) -> Sources:
-    return replace(
-        mirrors,
-        registry_mirror=registry_mirror,
-        mirror=mirror or "",
-        index=index,
-        python_archives=python_archive,
-        publishers=archives.publishers,
-        accept_nvidia_eula=archives.accept_nvidia_eula,
-    )
-
-
-mirror_options = grouped("mirrors", _mirrors, *_mirror_options("debian"), *_mirror_options("ubuntu"))
+_MIRRORS = (*_mirror_options("debian"), *_mirror_options("ubuntu"))
+mirror_options = grouped("mirrors", Sources, *_MIRRORS)
 """The archives of Debian and Ubuntu, and the accepted signatures; the command receives them as `mirrors`."""
-archive_options = grouped(
-    "archives",
-    _archives,
-    click.option(
-        "--publisher",
-        metavar="NAME=PLACE",
-        multiple=True,
-        type=_PLACE,
-        help="URL or directory with the archives of a publisher; `*` stands for all publishers. Repeatable.",
-    ),
-    click.option(
-        "--accept-nvidia-eula",
-        is_flag=True,
-        help="Accept NVIDIA's license for the libraries in its archives.",
-    ),
-)
-"""Archives of vendors; the command receives them as `archives`."""
 source_options = grouped(
     "sources",
-    _sources,
+    Sources,
     click.option(
         "--registry-mirror",
         type=_REGISTRY,
@@ -261,15 +202,52 @@ source_options = grouped(
         "--mirror",
         type=REPOSITORY,
         metavar="HOST[:PORT]/NAME",
+        callback=_or_empty,
         help="Repository with the files of `envbuilder mirror`, for files that their sources no longer have.",
     ),
-    mirror_options,
+    *_MIRRORS,
     click.option(
         "--index", metavar="URL", default="", help="Package index. Default: that of spec or settings, else that of uv."
     ),
     click.option(
-        "--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use. Repeatable."
+        "--python-archive",
+        "python_archives",
+        metavar="FILE",
+        multiple=True,
+        type=_ARCHIVE,
+        help="Interpreter archive to use. Repeatable.",
     ),
-    archive_options,
+    click.option(
+        "--publisher",
+        "publishers",
+        metavar="NAME=PLACE",
+        multiple=True,
+        type=_PLACE,
+        callback=lambda _context, _option, value: tuple(sorted(dict(value).items())),
+        help="URL or directory with the archives of a publisher; `*` stands for all publishers. Repeatable.",
+    ),
+    click.option(
+        "--accept-nvidia-eula",
+        is_flag=True,
+        help="Accept NVIDIA's license for the libraries in its archives.",
+    ),
 )
 """Sources of files; the command receives them as `sources`."""
+driver_option = click.option(
+    "--driver", metavar="X.Y[.Z]", help="Driver version of the machine, as shown by `nvidia-smi`."
+)
+gpu_option = click.option(
+    "--gpu",
+    "gpus",
+    multiple=True,
+    metavar="NAME[,NAME]",
+    help="GPUs to support: K80, V100, 'RTX 3090', or a compute capability such as 8.6. Repeatable.",
+)
+host_option = click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Facts of a machine (`doctor -o`, `probe.py --hardware`). Repeatable: all must fit.",
+)

@@ -9,7 +9,7 @@ import click
 from packaging.version import Version
 
 from envbuilder.cli.documents import projects as documents
-from envbuilder.cli.options import source_options, tensorflow_option
+from envbuilder.cli.options import base_option, lock_argument, source_options, tensorflow_option
 from envbuilder.cli.output.printing import folded, json_option, print_json, table
 from envbuilder.cli.session import command_session
 from envbuilder.core.digests import shortened
@@ -25,8 +25,8 @@ from envbuilder.wiring.trust import trusts
 
 
 @click.command("plan")
-@click.argument("target", metavar="[ENV|LOCK]", required=False)
-@click.option("--base", default="", metavar="ID", help="Base of the image. Default: the first one available.")
+@lock_argument
+@base_option
 @tensorflow_option
 @source_options
 @json_option

@@ -17,8 +17,8 @@ from envbuilder.cli.fan_out import FanOutCommand, FanOutRequest, fan_out_options
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.fan_out import ProofOutput
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
+from envbuilder.cli.output.progress import watched
 from envbuilder.cli.output.terminal import say_result
-from envbuilder.cli.output.watching import watched
 from envbuilder.cli.prove_archives import ARCHIVE, prove_archives
 from envbuilder.cluster.execution.executor import Done
 from envbuilder.cluster.execution.finished_items import NoResults

@@ -23,7 +23,7 @@ from envbuilder.curation.prove_archives import (
     recorded,
 )
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.wiring.opened_archives import StoredArchives
+from envbuilder.wiring.proof import StoredArchives
 from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings

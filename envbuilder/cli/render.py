@@ -8,7 +8,7 @@ import click
 from packaging.version import Version
 
 from envbuilder.cli.documents.projects import Rendered
-from envbuilder.cli.options import source_options, tensorflow_option
+from envbuilder.cli.options import lock_argument, source_options, tensorflow_option
 from envbuilder.cli.output.printing import folded, json_option, print_json
 from envbuilder.cli.session import command_session
 from envbuilder.core.references import ImageRef
@@ -22,7 +22,7 @@ from envbuilder.wiring.locks import renderable_lock
 
 
 @click.command("render")
-@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@lock_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Directory to write.")
 @click.option(
     "--host-settings",
@@ -77,11 +77,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     if lock.unpinned:
         click.echo(folded(f"does not build: not pinned: {'; '.join(lock.unpinned)}"))
         return
-    click.echo(folded(f"next: `{_docker_build(lock.environment, output)}`, which needs {_where(base, building)}"))
-
-
-def _docker_build(environment: str, folder: Path) -> str:
-    return f"docker build -t {environment} {folder}"
+    click.echo(folded(f"next: `docker build -t {lock.environment} {output}`, which needs {_where(base, building)}"))
 
 
 def _where(base: ImageRef, building: ImageRef | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from envbuilder.cli.documents import images as documents
-from envbuilder.cli.options import source_options
+from envbuilder.cli.options import lock_argument, source_options
 from envbuilder.cli.output.printing import folded, json_option, print_json
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import BuildFailed
@@ -28,19 +28,18 @@ from envbuilder.image.reproduce import (
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.oci.images import LayerFormat
-from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
+from envbuilder.wiring.build_inputs import add_files, gatherer
 from envbuilder.wiring.configuration import ACCEPT_NVIDIA_EULA
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.sources import accepts_nvidia_eula
+from envbuilder.wiring.vendor_archives import refuse_licenses
 
 _START = "from envbuilder.cli.main import entry; entry()"
 
 
 @click.command("reproduce")
-@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@lock_argument
 @source_options
 @json_option
 def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
@@ -51,10 +50,9 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     """
     session = command_session(target)
     lock, merged = obtain_lock(session, target, sources)
-    refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepts_nvidia_eula(session.settings, merged))
+    refuse_licenses(session, lock, merged)
     layer_format = lock.image.format if lock.image else LayerFormat.GZIP_SPLICED
-    add_archives(session, merged)
-    add_mirrored(session, lock, merged)
+    add_files(session, lock, merged)
     with session.settings.work_folder("reproduce") as work:
         attempts = reproduce(
             lock,

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.container_options import ContainerOptions, container_options, run_container
-from envbuilder.cli.jupyter import ServerOptions, ServerRun, serve, server_options
+from envbuilder.cli.container_options import container_options, run_container
+from envbuilder.cli.jupyter import ServerOptions, serve, server_options
 from envbuilder.cli.options import engine_option, runtime_option
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
+from envbuilder.wiring.containers import ContainerOptions
 from envbuilder.wiring.node_runtimes import chosen_runner, recording_runner
 
 
@@ -48,8 +49,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     if server.is_named:
         if record_reads:
             raise UsageError("--record-reads cannot be combined with a server", hint="record the command that it runs")
-        line = ServerRun(target=image, words=words, engine=engine, runtime=runtime, server=server, options=options)
-        sys.exit(serve(line))
+        sys.exit(serve(image, words, engine, runtime, server, options))
     if image is None:
         raise UsageError("an image and a command are required", hint="`envbuilder run IMAGE -- python train.py`")
     session = command_session()

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import click
 
-from envbuilder.cli.container_options import ContainerOptions, container_options, run_container
+from envbuilder.cli.container_options import container_options, run_container
 from envbuilder.cli.options import engine_option, runtime_option
 from envbuilder.cli.session import command_session
 from envbuilder.image.builder import Engine
 from envbuilder.image.running.node_runtimes import NodeRuntime
+from envbuilder.wiring.containers import ContainerOptions
 from envbuilder.wiring.node_runtimes import chosen_runner
 
 _SHELL = ("/bin/sh", "-c", "if command -v bash >/dev/null; then exec bash; else exec sh; fi")

@@ -14,11 +14,10 @@ from envbuilder.catalog.cuda import CudaNeed, Linkage
 from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Environment
 from envbuilder.catalog.selection import named
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.output import show_lock
 from envbuilder.cli.output.buildable import buildable_line
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json
+from envbuilder.cli.output.show_files import lock_description, lock_lines, spec_document, spec_lines
 from envbuilder.cli.output.show_json import document
-from envbuilder.cli.output.show_spec import spec_document, spec_lines
 from envbuilder.lock.layered_specs import spec_layers
 from envbuilder.lock.lockfile import SPEC, read_lock
 from envbuilder.wiring.catalogs import known_catalog
@@ -44,9 +43,9 @@ def command(environment: str, *, as_json: bool) -> None:
     if path.is_file():
         lock = read_lock(path)
         if as_json:
-            print_json(show_lock.document(path, lock))
+            print_json(lock_description(path, lock))
         else:
-            click.echo("\n".join(line and folded(line) for line in show_lock.lines(path, lock)))
+            click.echo("\n".join(line and folded(line) for line in lock_lines(path, lock)))
         return
     here = command_settings()
     catalog = known_catalog(here, progress=notice)

@@ -18,7 +18,15 @@ from envbuilder.cli.fan_out import (
     run_elsewhere,
     sent_arguments,
 )
-from envbuilder.cli.options import LOCK_OR_ENVIRONMENT, MEMORY, engine_option, grouped, runtime_option
+from envbuilder.cli.options import (
+    LOCK_OR_ENVIRONMENT,
+    MEMORY,
+    EnumChoice,
+    device_option,
+    engine_option,
+    grouped,
+    runtime_option,
+)
 from envbuilder.cli.output.fan_out import ReportOutputs
 from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.cli.output.printing import notice
@@ -27,18 +35,14 @@ from envbuilder.cli.session import command_session
 from envbuilder.cluster.execution.targets import ExecutionTarget
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import read_stream, read_text
-from envbuilder.diagnostics.checks.results import OF_ONE_IMAGE, Tier
+from envbuilder.diagnostics.checks.results import OF_ONE_IMAGE
 from envbuilder.wiring.execution import files_for, work_item
 from envbuilder.wiring.image_requests import target_names
 from envbuilder.wiring.spec_catalogs import catalog_of_targets
 from envbuilder.wiring.validation import ValidationRequest, reports_on
 
 _IMAGES = "envbuilder.cli.validate.images"
-_TIER = click.Choice([tier.value for tier in OF_ONE_IMAGE])
-
-
-def _tier(_context: click.Context, _option: click.Parameter, value: str | None) -> Tier | None:
-    return Tier(value) if value else None
+_TIER = EnumChoice(OF_ONE_IMAGE)
 
 
 def _first_image(context: click.Context, _argument: click.Parameter, value: tuple[str, ...]) -> str:
@@ -73,19 +77,15 @@ _request_options = grouped(
     click.option(
         "--tier",
         type=_TIER,
-        callback=_tier,
         help="Extent of the validation. static: run nothing. Default: gpu if the engine has GPUs, else cpu.",
     ),
     click.option(
         "--require",
         "required",
         type=_TIER,
-        callback=_tier,
         help="Fail if a check of this tier is not proven.",
     ),
-    click.option(
-        "--device", "devices", multiple=True, metavar="NAME", help="CDI device to use instead of all GPUs. Repeatable."
-    ),
+    device_option,
     click.option(
         "--lock",
         type=LOCK_OR_ENVIRONMENT,

@@ -24,7 +24,7 @@ from envbuilder.image.signing import SignatureCheck, Unsigned
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.wiring.build_inputs import add_archives, add_mirrored, assembly_context
+from envbuilder.wiring.build_inputs import add_files, assembly_context
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.signing import check_signatures, signable
@@ -90,8 +90,7 @@ def _expected(session: Session, lock: Lock, sources: Sources) -> Callable[[str],
     session.progress("making the layers as they should be, to compare files")
     if lock.image is None:
         raise UsageError("the lock does not contain the digest of its image", hint="`envbuilder lock`")
-    add_archives(session, sources)
-    add_mirrored(session, lock, sources)
+    add_files(session, lock, sources)
     assemble([lock], lock.image.format, assembly_context(session, sources), lambda _event: None)
     return session.store.verified
 

@@ -159,46 +159,56 @@ def document_of(kind: Any, value: object, /, **given: object) -> dict[str, Any]:
         >>> document_of(Pin, SimpleNamespace(name="six", day=date(2021, 5, 5)), file="")
         {'schema': 1, 'name': 'six', 'day': '2021-05-05', 'file': None}
     """
-    hints = _fields(kind)
-    if unknown := given.keys() - hints.keys():
+    writers, constants, omissible = _fields(kind)
+    if unknown := given.keys() - writers.keys():
         raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}")
-    filled = given | {name: get_args(hint)[0] for name, hint in hints.items() if _is_constant(hint)}
+    filled = constants | given
     return {
-        name: _written(hint, filled[name] if name in filled else getattr(value, name))
-        for name, hint in hints.items()
-        if name in filled or get_origin(hint) is not NotRequired
+        name: write(filled[name] if name in filled else getattr(value, name))
+        for name, write in writers.items()
+        if name in filled or name not in omissible
     }
 
 
 @cache
-def _fields(kind: Any) -> dict[str, Any]:  # noqa: ANN401
-    return get_type_hints(kind, include_extras=True)
+def _fields(kind: Any) -> tuple[dict[str, Callable[[Any], Any]], dict[str, object], frozenset[str]]:  # noqa: ANN401
+    """Return how each field is written, the values of fields that have only one, and the fields that may be absent."""
+    hints = get_type_hints(kind, include_extras=True)
+    literals = {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
+    constants = {name: values[0] for name, values in literals.items() if len(values) == 1}
+    omissible = frozenset(name for name, hint in hints.items() if get_origin(hint) is NotRequired)
+    return {name: _writer(hint) for name, hint in hints.items()}, constants, omissible
 
 
-def _is_constant(hint: Any) -> bool:  # noqa: ANN401
-    return get_origin(hint) is Literal and len(get_args(hint)) == 1
-
-
-def _written(hint: Any, value: Any) -> Any:  # noqa: ANN401
-    """Return a value as a hint of a `TypedDict` says."""
+def _writer(hint: Any) -> Callable[[Any], Any]:  # noqa: ANN401
+    """Return how a value is written as a hint of a `TypedDict` says."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is NotRequired:
-        return _written(inner[0], value)
+        return _writer(inner[0])
     if origin in {Union, UnionType}:
-        return _of_union(inner, value)
-    if value is None:
-        raise TypeError(f"None is not a value of {hint}")
+        return _union_writer(inner)
     if origin is list:
-        return [_written(inner[0], each) for each in value]
+        element = _writer(inner[0])
+        return lambda value: [element(each) for each in value]
     if origin is dict:
-        return {name: _written(inner[1], each) for name, each in dict(value).items()}
-    if is_typeddict(hint) and not isinstance(value, Mapping):
-        return document_of(hint, value)
-    return str(value) if isinstance(hint, type) and issubclass(hint, str) else value
+        entry = _writer(inner[1])
+        return lambda value: {name: entry(each) for name, each in dict(value).items()}
+    if is_typeddict(hint):
+        return lambda value: value if isinstance(value, Mapping) else document_of(hint, value)
+    return _present(str) if isinstance(hint, type) and issubclass(hint, str) else _present(lambda value: value)
 
 
-def _of_union(hints: tuple[Any, ...], value: Any) -> Any:  # noqa: ANN401
+def _union_writer(hints: tuple[Any, ...]) -> Callable[[Any], Any]:
     kinds = [each for each in hints if each is not NoneType]
-    if value is None or (value == "" and NoneType in hints):
-        return None
-    return _written(kinds[0], value) if len(kinds) == 1 else value
+    write = _writer(kinds[0]) if len(kinds) == 1 else _present(lambda value: value)
+    empty = (None, "") if NoneType in hints else ()
+    return lambda value: None if value in empty else write(value)
+
+
+def _present(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def written(value: Any) -> Any:  # noqa: ANN401
+        if value is None:
+            raise TypeError("None is not a value of a field that may not be null")
+        return write(value)
+
+    return written

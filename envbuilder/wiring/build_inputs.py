@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -12,7 +12,6 @@ from pathlib import Path
 from envbuilder.core.cache_directories import KEPT, TREES
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.trust import ca_bundle
-from envbuilder.core.http.web import Web
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
 from envbuilder.core.work_directories import work_directory
@@ -33,26 +32,23 @@ from envbuilder.image.render import ContextFiles, CopiedFile, HostFile
 from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import Following, ImageRunner
 from envbuilder.lock.index.configured_indexes import address_of
-from envbuilder.lock.index.fetching import fetch_into
-from envbuilder.lock.index.index import IndexFile
-from envbuilder.lock.index.uv_index import UvIndex
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.lock import Lock, PackagePin, ToolName
+from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.push import Push
 from envbuilder.oci.registry.pushes import Pushes
 from envbuilder.oci.runtime.selection import choose, choose_writable
-from envbuilder.oci.store import Store
 from envbuilder.wiring.layer_caches import caches_to_read
 from envbuilder.wiring.mirrors import configured_archives, mirrors, registry_mirror
-from envbuilder.wiring.pythons import keep_python_of
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
+    IndexFiles,
     debian_trees,
     downloads,
     file_mirror,
     index_address,
+    keep_python_of,
     package_index,
     registry_client,
     uv_settings,
@@ -76,8 +72,12 @@ def add_archives(session: Session, sources: Sources) -> None:
         keep_archive(session.files, path)
 
 
-def add_mirrored(session: Session, lock: Lock, sources: Sources, *, offline: bool = False) -> None:
-    """Fetch the files of a lock that only this machine or a mirror has: interpreter archive, own tools, own files."""
+def add_files(session: Session, lock: Lock, sources: Sources, *, offline: bool = False) -> None:
+    """Add named interpreter archives, and the files of a lock that only this machine or a mirror has.
+
+    The latter are its interpreter archive, own tools and own files.
+    """
+    add_archives(session, sources)
     mirror = file_mirror(session, sources, offline=offline)
     if mirror is NO_MIRROR:
         return
@@ -86,38 +86,6 @@ def add_mirrored(session: Session, lock: Lock, sources: Sources, *, offline: boo
             mirror.fetch_instead(SourceUnreachable(f"{file.file} is not on this machine"), file)
         except SourceUnreachable as error:  # The build says what it is needed for.
             session.progress(error.message)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexFiles:
-    """Files of Python packages on an index.
-
-    Attributes:
-        offline: Refuse to download anything.
-    """
-
-    index: UvIndex
-    web: Web
-    store: Store
-    offline: bool = False
-
-    def locate(self, pins: Sequence[PackagePin], python: str) -> Sequence[IndexFile]:
-        """See `PackageFiles.locate`.
-
-        Raises:
-            SourceUnreachable: The index does not have them, or downloads are not allowed.
-        """
-        if self.offline:
-            raise SourceUnreachable(
-                f"{len(pins)} files are not in the cache directory, and downloads are disabled: "
-                f"{', '.join(pin.file for pin in pins[:3])}{' …' if len(pins) > 3 else ''}",
-                hint="build without --offline, or name a bundle that holds them: --bundle FILE",
-            )
-        return self.index.locate(pins, python)
-
-    def fetch(self, file: IndexFile, progress: Callable[[int, int], None]) -> None:
-        """See `PackageFiles.fetch`."""
-        fetch_into(file, self.store, web=self.web, progress=progress)
 
 
 def package_files(session: Session, sources: Sources, *, offline: bool = False) -> PackageFiles:

@@ -10,8 +10,7 @@ from envbuilder.catalog.environments import BaseKind
 from envbuilder.image.file_directory import FileDirectory, named_files
 from envbuilder.image.gather import Unavailable
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.lock.lock import Lock
-from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
+from envbuilder.wiring.build_inputs import add_files, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
 
@@ -52,14 +51,13 @@ def fetch_files(session: Session, targets: Sequence[str], named: Sources, folder
     names: Sequence[str | None] = targets or (None,)
     for target in names:
         lock, sources = obtain_lock(session, target, named)
-        add_archives(session, sources)
-        add_mirrored(session, lock, sources, offline=offline)
+        add_files(session, lock, sources, offline=offline)
         wanted = named_files(lock)
         directory.take(wanted)
         missing += gatherer(session, sources, offline=offline).fetch(lock)
         files |= set(directory.put(wanted))
         locks.append(directory.put_lock(lock))
-        bases |= _registry_base(lock)
+        bases |= {lock.base.image} if lock.base.kind is BaseKind.IMAGE else set()
     return Fetched(
         locks=tuple(locks),
         files=tuple(sorted(files)),
@@ -67,7 +65,3 @@ def fetch_files(session: Session, targets: Sequence[str], named: Sources, folder
         registry_bases=tuple(sorted(bases)),
         missing=tuple(missing),
     )
-
-
-def _registry_base(lock: Lock) -> set[str]:
-    return {lock.base.image} if lock.base.kind is BaseKind.IMAGE else set()

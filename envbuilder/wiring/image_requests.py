@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from packaging.version import Version
 
@@ -12,16 +13,17 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef, image_name
+from envbuilder.image.attestation.signatures import verify
 from envbuilder.image.builder import Feature, ImageRequest, default_names
+from envbuilder.image.bundle import open_bundle
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.publishers import refuse_unaccepted
-from envbuilder.wiring.build_inputs import add_archives, add_mirrored
-from envbuilder.wiring.bundles import opened_bundle
+from envbuilder.wiring.build_inputs import add_files
 from envbuilder.wiring.image_names import REFERENCE
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.sources import accepts_nvidia_eula
+from envbuilder.wiring.trust import tell_lock
+from envbuilder.wiring.vendor_archives import refuse_licenses
 
 NAME = "{name}"
 """Placeholder in `--tag` for the name of an image."""
@@ -116,10 +118,8 @@ def image_request(
     Raises:
         LicenseNotAccepted: It takes libraries out of archives with a license, which is not accepted.
     """
-    accepted = accepts_nvidia_eula(session.settings, sources)
-    refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
-    add_archives(session, sources)
-    add_mirrored(session, lock, sources, offline=offline)
+    refuse_licenses(session, lock, sources)
+    add_files(session, lock, sources, offline=offline)
     return ImageRequest(lock=lock, sources=sources, names=names)
 
 
@@ -174,3 +174,28 @@ def refuse_shared_names(names: Sequence[str], tags: tuple[str, ...]) -> None:
         raise UsageError(
             f"several images would have the name {twice[0]}", hint="give each spec a `name:`, or build one at a time"
         )
+
+
+_UNSIGNED = "not checked for a signature (--key FILE): its lock and files are trusted as they are"
+
+
+def opened_bundle(session: Session, path: Path, sources: Sources, key: Path | None, *, offline: bool) -> Lock:
+    """Add the files of a bundle to the store; return its lock.
+
+    One of the public keys in the file `key` must have signed it; None requires no signature.
+
+    Raises:
+        VerificationFailed: It is damaged, or not signed by one of the keys.
+    """
+    signer = ""
+
+    def check(stream: BinaryIO) -> None:
+        nonlocal signer
+        if key is not None:
+            signer = verify(stream, path, key, environ=session.settings.environ)
+
+    session.progress(f"taking the files of {path} into the store")
+    lock = open_bundle(path, session.store, check)
+    said = f"signed by {signer}" if signer else _UNSIGNED
+    tell_lock(session, lock, sources, bundle=said, offline=offline)
+    return lock

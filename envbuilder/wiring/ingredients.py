@@ -5,33 +5,36 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from envbuilder.catalog.environments import BaseKind, BaseSystem
+from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.http.trust import ca_bundle
 from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.references import ImageRef
 from envbuilder.core.uv_process import TIME_LIMIT
-from envbuilder.core.versions import Release
-from envbuilder.image.base.installed_pythons import PythonProgram, installed_pythons
+from envbuilder.image.base.installed_pythons import installed_pythons
 from envbuilder.image.base.locate import DebBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_archive import pack
 from envbuilder.image.base.python_survey import PythonArchive
-from envbuilder.image.base.tree_store import DebTree
 from envbuilder.image.base.uv_tool import find_uv, uv_pin
 from envbuilder.image.docker.os_packages import OsPackageResolver
 from envbuilder.image.docker.registry_bases import RegistryBases
 from envbuilder.lock.create import IngredientSources
-from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.resolve.apt import AptResolver
 from envbuilder.lock.spec import Spec
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.tar.members import EPOCH
 from envbuilder.wiring.build_inputs import engine_bases, lock_files
 from envbuilder.wiring.mirrors import configured_archives, registry_mirror
-from envbuilder.wiring.pythons import fetch_python
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.shipped_packages import closures
-from envbuilder.wiring.sources import debian_trees, host_programs, package_resolver, package_sizes, registry_client
+from envbuilder.wiring.sources import (
+    debian_trees,
+    fetch_python,
+    host_programs,
+    package_resolver,
+    package_sizes,
+    registry_client,
+)
 
 
 def ingredient_sources(session: Session, spec: Spec, *, seconds: float = TIME_LIMIT) -> IngredientSources:
@@ -42,7 +45,7 @@ def ingredient_sources(session: Session, spec: Spec, *, seconds: float = TIME_LI
     settings, sources = session.settings, spec.sources
     trees = DebBases(
         store=session.trees,
-        make=partial(_unpack, session),
+        make=lambda system, sources: debian_trees(session, sources).unpack(system),
         keep=lambda system, tree, allowed: debian_trees(session, sources).keep(system.kind, tree, allowed),
         allowed=privileged_allowed(spec.allow),
     )
@@ -59,7 +62,7 @@ def ingredient_sources(session: Session, spec: Spec, *, seconds: float = TIME_LI
         pythons=PythonArchives(
             store=session.files,
             fetch=partial(fetch_python, session),
-            installed=partial(_installed, settings),
+            installed=lambda version, glibc: tuple(installed_pythons(version, glibc, host_programs(settings))),
             configured=configured_archives(settings),
         ),
         os_packages=OsPackageResolver(
@@ -78,16 +81,8 @@ def _registry_digest(settings: Settings, reference: ImageRef) -> str:
         return find(client, reference).manifest.descriptor.digest
 
 
-def _unpack(session: Session, system: BaseSystem, sources: Sources) -> DebTree:
-    return debian_trees(session, sources).unpack(system)
-
-
 def pack_python(session: Session, interpreter: Path, folder: Path) -> PythonArchive:
     """Pack an interpreter of this machine into a directory, and keep the archive in the cache."""
     archive = pack(interpreter, folder, epoch=EPOCH, host=host_programs(session.settings))
     keep_archive(session.files, archive.path)
     return archive
-
-
-def _installed(settings: Settings, version: Release, glibc: Release) -> tuple[PythonProgram, ...]:
-    return tuple(installed_pythons(version, glibc, host_programs(settings)))

@@ -12,15 +12,15 @@ from envbuilder.image.mirror.artifact import inputs_artifact, inputs_tag
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.push import push_artifact
 from envbuilder.oci.transfers import PushResult
-from envbuilder.wiring.build_inputs import add_archives, add_mirrored, gatherer
+from envbuilder.wiring.build_inputs import add_files, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.sources import accepts_nvidia_eula, registry_client
+from envbuilder.wiring.sources import registry_client
+from envbuilder.wiring.vendor_archives import refuse_licenses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +61,8 @@ def mirror_inputs(session: Session, targets: Sequence[str], named: Sources, repo
 def _mirrored(session: Session, name: str | None, named: Sources, repository: str, client: RegistryClient) -> Mirrored:
     lock, sources = obtain_lock(session, name, named)
     # Files that are in the store from an earlier run are sent too, so the license is not only a matter of the download.
-    accepted = accepts_nvidia_eula(session.settings, sources)
-    refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
-    add_archives(session, sources)
-    add_mirrored(session, lock, sources)
+    refuse_licenses(session, lock, sources)
+    add_files(session, lock, sources)
     missing = tuple(gatherer(session, sources).fetch(lock))
     target = ImageRef.parse(f"{repository}:{inputs_tag(lock)}")
     subject = _image(client, target, lock)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from envbuilder.catalog.archives import ArchiveFacts
@@ -21,6 +21,7 @@ from envbuilder.wiring.configuration import (
     REGISTRY_MIRROR,
     UBUNTU_KEYRING,
     UBUNTU_MIRROR,
+    Setting,
 )
 from envbuilder.wiring.settings import Settings
 
@@ -81,39 +82,29 @@ def keyring(settings: Settings, sources: Sources, kind: BaseKind) -> Path | None
 
 
 def mirror_repository(settings: Settings, sources: Sources) -> str:
-    """Return the repository with files of locks: of the command line or the spec, or of the settings.
-
-    Returns:
-        `HOST/NAME`; empty if none is configured.
-
-    Raises:
-        UsageError: The setting is not a repository.
-    """
-    given = settings.given(MIRROR)
-    if sources.mirror or given is None:
-        return sources.mirror
-    try:
-        return registry_repository(given.words[0])
-    except ValueError as error:
-        raise UsageError(f"{given.origin}: {error}", hint="specify it as HOST/NAME") from error
+    """Return the repository with files of locks, `HOST/NAME`; empty if none is configured. Errors as in `_address`."""
+    return sources.mirror or _address(settings, MIRROR, registry_repository, "HOST/NAME")
 
 
 def registry_mirror(settings: Settings, sources: Sources) -> str:
-    """Return the registry that serves the base images: of the command line or the spec, or of the settings.
+    """Return the registry that serves the base images, `HOST[:PORT]`; empty if none is configured.
 
-    Returns:
-        `HOST[:PORT]`; empty if none is configured.
+    Errors as in `_address`.
+    """
+    return sources.registry_mirror or _address(settings, REGISTRY_MIRROR, registry_address, "HOST[:PORT]")
+
+
+def _address(settings: Settings, setting: Setting, parse: Callable[[str], str], form: str) -> str:
+    """Return the address in a setting; empty if it has no value.
 
     Raises:
-        UsageError: The setting is not the address of a registry.
+        UsageError: It is not an address of this form.
     """
-    given = settings.given(REGISTRY_MIRROR)
-    if sources.registry_mirror or given is None:
-        return sources.registry_mirror
+    given = settings.given(setting)
     try:
-        return registry_address(given.words[0])
+        return parse(given.words[0]) if given else ""
     except ValueError as error:
-        raise UsageError(f"{given.origin}: {error}", hint="specify it as HOST[:PORT]") from error
+        raise UsageError(f"{given.origin if given else ''}: {error}", hint=f"specify it as {form}") from error
 
 
 def configured_archives(settings: Settings) -> tuple[Path, ...]:

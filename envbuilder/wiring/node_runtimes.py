@@ -1,4 +1,4 @@
-"""The registered runtimes of nodes, and the selection of what runs an image."""
+"""The registered runtimes of nodes, the selection of what runs an image, and the changes that they keep."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from pathlib import Path
 from envbuilder.core.cache_directories import KEPT
 from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine
+from envbuilder.image.docker.engine import connect
 from envbuilder.image.run import FollowingEngine
 from envbuilder.image.running.apptainer import PROGRAMS, ApptainerRunner
+from envbuilder.image.running.changes import KeptChanges, remove_kept
+from envbuilder.image.running.kept_images import container_of
 from envbuilder.image.running.node_runtimes import SQUASHES, NodeRuntime, find_program
 from envbuilder.image.running.podman import PodmanRunner
 from envbuilder.image.running.recorded_reads import RecordingRunner
@@ -17,15 +20,6 @@ from envbuilder.wiring.build_inputs import image_runner
 from envbuilder.wiring.engines import reference_of, runner_of
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
-
-
-def _apptainer(session: Session) -> FollowingEngine:
-    settings = session.settings
-    return ApptainerRunner(program=find_program(PROGRAMS, settings.environ), work=settings.use("work"))
-
-
-def _podman(session: Session) -> FollowingEngine:
-    return podman(session.settings)
 
 
 def podman(settings: Settings) -> PodmanRunner:
@@ -39,8 +33,10 @@ def podman(settings: Settings) -> PodmanRunner:
 
 
 NODE_RUNTIMES: Mapping[NodeRuntime, Callable[[Session], FollowingEngine]] = {
-    NodeRuntime.APPTAINER: _apptainer,
-    NodeRuntime.PODMAN: _podman,
+    NodeRuntime.APPTAINER: lambda session: ApptainerRunner(
+        program=find_program(PROGRAMS, session.settings.environ), work=session.settings.use("work")
+    ),
+    NodeRuntime.PODMAN: lambda session: podman(session.settings),
 }
 
 
@@ -86,3 +82,18 @@ def chosen_runner(
         )
     runner = NODE_RUNTIMES[runtime](session)
     return (image if Path(image).exists() else reference_of(session, image, engine)), runner
+
+
+def remove_changes(settings: Settings, name: str) -> int:
+    """Remove changes that are kept under a name; return the bytes freed.
+
+    Raises:
+        UsageError: There are none of this name, or a run uses them.
+        EngineUnavailable, ToolMissing: The engine that has them does not answer.
+    """
+
+    def forget(kept: KeptChanges) -> None:
+        engine = podman(settings) if kept.engine == "podman" else connect(settings.environ)
+        engine.forget(container_of(kept), kept.reference)
+
+    return remove_kept(settings.cache / KEPT, name, forget)

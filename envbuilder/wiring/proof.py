@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
 from envbuilder.catalog.cuda import Linkage
@@ -26,11 +27,14 @@ from envbuilder.diagnostics.probe.interpreters import probe_python
 from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.builder import BuildOptions, ImageRequest
+from envbuilder.image.vendor.libraries import VendorArchives
+from envbuilder.image.vendor.placement import library_path
 from envbuilder.lock.create import lock
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.publishers import EVERY, place_of
 from envbuilder.lock.spec import Spec
+from envbuilder.oci.store import Store
 from envbuilder.wiring.build_inputs import package_files
 from envbuilder.wiring.engines import docker_builder
 from envbuilder.wiring.ingredients import ingredient_sources
@@ -157,3 +161,27 @@ def bare_environ(environ: Mapping[str, str], *, home: Path) -> dict[str, str]:
     """
     kept = {name: environ[name] for name in _PASSED_ON if name in environ}
     return {**kept, "HOME": str(home), "CUDA_VISIBLE_DEVICES": "-1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredArchives:
+    """Vendor archives in the store, fetched from their publishers."""
+
+    archives: VendorArchives
+    store: Store
+
+    def fetch(self, pin: ArchivePin) -> int:
+        """See `OpenArchives.fetch`."""
+        digest = f"sha256:{pin.sha256}"
+        if not self.store.has(digest):
+            self.archives.files.fetch(pin, lambda _done, _all: None)
+        return self.store.verified(digest).stat().st_size
+
+    def take(self, pin: ArchivePin) -> Mapping[str, str]:
+        """See `OpenArchives.take`."""
+        digests = {file.path: file.digest.removeprefix("sha256:") for file in self.archives.libraries(pin)}
+        return {library.path: digests[library_path(library)] for library in pin.libraries}
+
+    def open(self, sha256: str) -> BinaryIO:
+        """See `OpenArchives.open`."""
+        return self.store.verified(f"sha256:{sha256}").open("rb")

@@ -1,35 +1,47 @@
-"""Package index, package archives and registries, as configured by the command line, the spec and this host."""
+"""Package index, package archives, registries and interpreters, as configured by command line, spec and this host."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from threading import Lock
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from envbuilder.core.errors import EnvbuilderError, SourceUnreachable
 from envbuilder.core.http.web import Web
 from envbuilder.core.uv import Uv, uv_environ
 from envbuilder.core.uv_process import TIME_LIMIT
+from envbuilder.core.versions import Release
+from envbuilder.core.work_directories import work_directory
 from envbuilder.image.base.deb.archive import DebArchive
 from envbuilder.image.base.deb.distributions import DISTRIBUTIONS, DebDistribution
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
 from envbuilder.image.base.deb_trees import DebTrees
+from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.programs import BaseHost, run_program
-from envbuilder.image.base.uv_tool import find_uv
+from envbuilder.image.base.python_archive import pack
+from envbuilder.image.base.python_survey import PythonArchive
+from envbuilder.image.base.uv_tool import find_uv, from_uv
 from envbuilder.image.docker.engine import default_registry
 from envbuilder.image.mirror.file_mirror import NO_MIRROR, FileMirror, RegistryMirror
 from envbuilder.lock.closures import Chosen, Measure
-from envbuilder.lock.index.fetching import length_of
+from envbuilder.lock.index.fetching import fetch_into, length_of
+from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.index.uv_index import UvIndex
 from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lock import Lock, PackagePin
 from envbuilder.lock.resolve.uv_resolver import UvResolver
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import EPOCH
 from envbuilder.wiring.mirrors import keyring, mirror_repository, mirrors, places_of_publishers
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
@@ -71,6 +83,38 @@ def downloads(session: Session, sources: Sources) -> Web:
     settings = session.settings
     archives = (mirrors(settings, sources, kind) for kind in DISTRIBUTIONS)
     return session.web(index_address(settings, sources), tuple(chain.from_iterable(archives)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexFiles:
+    """Files of Python packages on an index.
+
+    Attributes:
+        offline: Refuse to download anything.
+    """
+
+    index: UvIndex
+    web: Web
+    store: Store
+    offline: bool
+
+    def locate(self, pins: Sequence[PackagePin], python: str) -> Sequence[IndexFile]:
+        """See `PackageFiles.locate`.
+
+        Raises:
+            SourceUnreachable: The index does not have them, or downloads are not allowed.
+        """
+        if self.offline:
+            raise SourceUnreachable(
+                f"{len(pins)} files are not in the cache directory, and downloads are disabled: "
+                f"{', '.join(pin.file for pin in pins[:3])}{' …' if len(pins) > 3 else ''}",
+                hint="build without --offline, or name a bundle that holds them: --bundle FILE",
+            )
+        return self.index.locate(pins, python)
+
+    def fetch(self, file: IndexFile, progress: Callable[[int, int], None]) -> None:
+        """See `PackageFiles.fetch`."""
+        fetch_into(file, self.store, web=self.web, progress=progress)
 
 
 def package_sizes(session: Session, sources: Sources) -> Measure:
@@ -134,7 +178,7 @@ def file_mirror(session: Session, sources: Sources, *, offline: bool = False) ->
         session.settings.on_close(connections.close)
         return connections
 
-    opening = Lock()
+    opening = threading.Lock()
 
     def client() -> RegistryClient:
         with opening:
@@ -170,3 +214,20 @@ def registry_client(settings: Settings) -> Callable[[], RegistryClient]:
 @cache
 def _default_host() -> str:
     return urlsplit(default_registry()).netloc
+
+
+def fetch_python(session: Session, version: Release, folder: Path) -> PythonArchive:
+    """Pack uv's managed interpreter of a version into a directory; errors as in `from_uv`."""
+    session.progress(f"asking uv for a managed Python {version}")
+    host = host_programs(session.settings)
+    interpreter = from_uv(version, uv=find_uv(), folder=session.settings.use("pythons"), host=host)
+    return pack(interpreter, folder, epoch=EPOCH, host=host)
+
+
+def keep_python_of(session: Session, lock: Lock) -> None:
+    """Add uv's managed interpreter of the version of a lock to the cache; do nothing if uv cannot provide it."""
+    with work_directory("python") as folder:
+        try:
+            keep_archive(session.files, fetch_python(session, lock.python.version, folder).path)
+        except EnvbuilderError as error:
+            session.progress(error.message.splitlines()[0])

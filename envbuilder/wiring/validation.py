@@ -57,16 +57,16 @@ class ValidationRequest:
     """
 
     image: str
-    container: str
-    python: str
-    facts: tuple[Path, ...]
+    container: str = ""
+    python: str = ""
+    facts: tuple[Path, ...] = ()
     engine: Engine
-    runtime: NodeRuntime | None
+    runtime: NodeRuntime | None = None
     tier: Tier | None
     required: Tier | None
-    devices: tuple[str, ...]
+    devices: tuple[str, ...] = ()
     lock: str | Lock | None
-    memory: MemoryPolicy | None
+    memory: MemoryPolicy | None = None
     timeout: float
 
 

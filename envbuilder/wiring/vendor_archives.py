@@ -14,6 +14,8 @@ from envbuilder.image.vendor.libraries import ArchiveFiles, VendorArchives
 from envbuilder.image.vendor.publishers import Publishers
 from envbuilder.lock.index.index import Index, IndexFile
 from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
     accepts_nvidia_eula,
@@ -73,3 +75,9 @@ def vendor_archives(session: Session, sources: Sources, *, offline: bool = False
         progress=session.progress,
     )
     return VendorArchives(store=session.store, files=files, progress=session.progress)
+
+
+def refuse_licenses(session: Session, lock: Lock, sources: Sources) -> None:
+    """Raise LicenseNotAccepted if a lock takes libraries out of archives with a license that is not accepted."""
+    accepted = accepts_nvidia_eula(session.settings, sources)
+    refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)

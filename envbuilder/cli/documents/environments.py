@@ -69,20 +69,16 @@ class EnvironmentList(TypedDict):
     environments: list[ListedEnvironment]
 
 
-class OtherRelease(TypedDict):
+class OtherRelease(Wheel):
     """Another patch release of an environment."""
 
-    package: str
-    version: str
     pythons: list[str]
     advisory: str | None
 
 
-class ShownTensorflow(TypedDict):
+class ShownTensorflow(Wheel):
     """The TensorFlow of an environment."""
 
-    package: str
-    version: str
     pythons: list[str]
     glibc: str
     glibcxx: str

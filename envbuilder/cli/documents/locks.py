@@ -27,19 +27,17 @@ class LockedCuda(TypedDict):
     require: str
 
 
-class LockedCatalog(TypedDict):
-    """The catalog of a team that the environment of a lock is from."""
-
-    name: str
-    commit: str | None
-    digest: str
-
-
 class SpecCatalog(TypedDict):
     """A catalog that a spec is read with."""
 
     name: str
     commit: str | None
+
+
+class LockedCatalog(SpecCatalog):
+    """The catalog of a team that the environment of a lock is from."""
+
+    digest: str
 
 
 class SpecValue(TypedDict):

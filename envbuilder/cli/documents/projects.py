@@ -65,14 +65,9 @@ class Clue(TypedDict):
     confidence: str
 
 
-class GivenUp(TypedDict):
+class GivenUp(Clue):
     """A clue that could not be followed, and what was taken instead."""
 
-    kind: ClueKind
-    value: str
-    file: str
-    line: int
-    confidence: str
     instead: str
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
-from typing import Any
 
 from envbuilder.catalog.buildable import Buildability
 from envbuilder.catalog.verdicts import Fit, why
-from envbuilder.cli.documents import machines as documents
-from envbuilder.core.structure import document_of
 from envbuilder.diagnostics.host.examination import (
     EnvironmentDifference,
     Examination,
@@ -130,14 +127,3 @@ def _nearest(nearest: Nearest, examination: Examination) -> Iterator[tuple[str, 
 
 def _difference(each: EnvironmentDifference) -> str:
     return f"{each.what} {each.there or 'none'} (here: {each.here or 'none'})"
-
-
-def versions_document(versions: Versions) -> dict[str, Any]:
-    """Return the installed versions as JSON."""
-    nearest = versions.nearest
-    return document_of(
-        documents.InstalledVersions,
-        versions,
-        tf_keras=versions.builtin_keras,
-        nearest=nearest and document_of(documents.NearestEnvironment, nearest, same_release=nearest.is_same_release),
-    )

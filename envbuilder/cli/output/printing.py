@@ -6,8 +6,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
@@ -15,7 +14,6 @@ from envbuilder.cli.output.folding import filled
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.terminal import TERMINAL, Meaning, ProgressForm, Verbosity, say, say_event, wrapped
 
-F = TypeVar("F", bound=Callable[..., Any])
 NARROWEST, WIDEST = 60, 120
 UNLIMITED = sys.maxsize
 _INDENT = 4
@@ -27,16 +25,15 @@ _MOST_BEFORE_LAST_COLUMN = 0.4
 """Part of a line: text in what is left for the last column would be hard to read."""
 
 
-def json_option(command: F) -> F:
-    """Add `--json`: one JSON document on standard output, also for an error."""
-    return click.option(
-        "as_json", "--json", is_flag=True, callback=_asked, is_eager=True, help="Print one JSON document."
-    )(command)
-
-
 def _asked(_context: click.Context, _option: click.Parameter, value: bool) -> bool:  # noqa: FBT001  click's signature
     TERMINAL.json_asked = value
     return value
+
+
+json_option = click.option(
+    "as_json", "--json", is_flag=True, callback=_asked, is_eager=True, help="Print one JSON document."
+)
+"""The result is one JSON document on standard output, also for an error."""
 
 
 def print_json(document: object) -> None:

@@ -6,16 +6,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Protocol, TextIO, assert_never
 
 from envbuilder.cli.output.step_lines import finished_line, log_line, logged_line
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.terminal import TERMINAL, ProgressForm, Verbosity, say, say_event
+from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.units import size
 from envbuilder.image.builds import BuildEvent, StepFinished, StepOutput, StepStarted
 from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.oci.transfers import Transfer
+from envbuilder.wiring.session import Session
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_EVENTS = 0.5
@@ -170,3 +174,24 @@ class JsonProgress:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+@contextmanager
+def watched(session: Session, name: str) -> Iterator[tuple[Session, Path]]:
+    """Yield a session whose listener shows progress, and the full log."""
+    folder = session.settings.use("logs")
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.fromtimestamp(time.time(), tz=UTC).strftime("%Y%m%dT%H%M%SZ")
+    path = folder / f"{Path(name).name}-{stamp}.log"
+    with path.open("w", encoding="utf-8") as stream, shown_progress() as show:
+        write = BuildLog(stream)
+
+        def listen(event: BuildEvent) -> None:
+            write(event)
+            show(event)
+
+        try:
+            yield replace(session, listener=listen), path
+        except EnvbuilderError as error:
+            stream.write(f"error: {error.message}\n")
+            raise

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.cli.container_options import ContainerOptions, container_request
+from envbuilder.wiring.containers import ContainerOptions, container_request
 from tests.unit.cli.running import CommandLine
 
 RUN = ("run", "--engine", "assemble")

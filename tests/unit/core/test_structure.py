@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
-from typing import Annotated, Any, Generic, TypeVar
+from types import SimpleNamespace
+from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, TypeVar
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ from envbuilder.core.field_rules import (
     Unique,
     When,
 )
-from envbuilder.core.structure import dump, load
+from envbuilder.core.structure import document_of, dump, load
 from envbuilder.core.versions import Release
 
 T = TypeVar("T")
@@ -379,3 +380,51 @@ def test_an_empty_text_is_an_unknown_value_only_where_programs_write() -> None:
     assert load(Share, {"user": "", "part": ""}) == Share(user="", part=None)
     with pytest.raises(Mismatched, match="part: must be a number"):
         load(Share, {"user": "", "part": ""}, dialect=Dialect(closed=True))
+
+
+class Side(TypedDict):
+    name: str
+
+
+class Sheet(TypedDict):
+    schema: Literal[1]
+    colour: Colour
+    day: str
+    owner: str | None
+    pages: int | None
+    sides: list[Side]
+    counts: dict[str, int]
+    note: NotRequired[str]
+
+
+PAPER = SimpleNamespace(
+    colour=Colour.BLUE, day=date(2021, 5, 5), owner="", pages=0, sides=(SimpleNamespace(name="a"),), counts=(("a", 1),)
+)
+
+
+def test_a_document_has_the_attributes_of_a_value_in_the_order_and_form_of_its_type() -> None:
+    written = document_of(Sheet, PAPER)
+    assert list(written.items()) == [
+        ("schema", 1),
+        ("colour", "dark-blue"),
+        ("day", "2021-05-05"),
+        ("owner", None),
+        ("pages", 0),
+        ("sides", [{"name": "a"}]),
+        ("counts", {"a": 1}),
+    ]
+
+
+def test_what_is_given_to_a_document_replaces_an_attribute() -> None:
+    written = document_of(Sheet, PAPER, owner="me", sides=[{"name": "b"}], note="n")
+    assert (written["owner"], written["sides"], written["note"]) == ("me", [{"name": "b"}], "n")
+
+
+def test_a_document_has_no_field_that_its_type_lacks() -> None:
+    with pytest.raises(TypeError, match="Sheet has no field size"):
+        document_of(Sheet, PAPER, size=1)
+
+
+def test_a_field_that_may_not_be_null_is_not_none() -> None:
+    with pytest.raises(TypeError, match="None is not a value"):
+        document_of(Sheet, PAPER, day=None)

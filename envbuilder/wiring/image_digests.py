@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envbuilder.cli.output.watching import watched
 from envbuilder.core.errors import BuildFailed, DiskFull, LicenseNotAccepted, SourceUnreachable, ToolFailed, UsageError
 from envbuilder.image.assemble import assemble
 from envbuilder.image.layers.cached_bases import with_libraries
@@ -12,12 +11,11 @@ from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.publishers import refuse_unaccepted
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, assembly_context
 from envbuilder.wiring.layer_caches import layer_cache
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.sources import accepts_nvidia_eula
+from envbuilder.wiring.vendor_archives import refuse_licenses
 
 _LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError, LicenseNotAccepted)
 """Errors that prevent computing the image on this machine, although the pins are right."""
@@ -41,23 +39,21 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
         for layer in (before.image.layers if before and before.image else ())
     }
     add_archives(session, sources)
-    with watched(session, "lock-image") as (watching, _):
-        context = replace(assembly_context(watching, sources), cache=layer_cache(watching, sources))
-        known = with_libraries(known, context)
-        # Only for this lock: statements of a lock about a layer are not trusted for other images.
-        records = context.records
-        remembered = replace(records, shipped=lambda key: known.get(key) or records.shipped(key))
-        try:
-            accepted = accepts_nvidia_eula(session.settings, sources)
-            refuse_unaccepted(lock.archives, session.catalog.archives, accepted=accepted)
-            with session.store.used():
-                [assembled] = assemble(
-                    [lock], layer_format, replace(context, records=remembered), watching.listener, digests_only=True
-                ).images
-        except _LEFT_OUT as error:
-            reason = error.message.splitlines()[0].rstrip(":")
-            session.progress(f"the lock does not name its image, which cannot be computed here: {reason}")
-            if isinstance(error, BuildFailed):
-                session.progress(error.hint)
-            return replace(lock, image=None)
+    context = replace(assembly_context(session, sources), cache=layer_cache(session, sources))
+    known = with_libraries(known, context)
+    # Only for this lock: statements of a lock about a layer are not trusted for other images.
+    records = context.records
+    remembered = replace(records, shipped=lambda key: known.get(key) or records.shipped(key))
+    try:
+        refuse_licenses(session, lock, sources)
+        with session.store.used():
+            [assembled] = assemble(
+                [lock], layer_format, replace(context, records=remembered), session.listener, digests_only=True
+            ).images
+    except _LEFT_OUT as error:
+        reason = error.message.splitlines()[0].rstrip(":")
+        session.progress(f"the lock does not name its image, which cannot be computed here: {reason}")
+        if isinstance(error, BuildFailed):
+            session.progress(error.hint)
+        return replace(lock, image=None)
     return assembled.lock

@@ -1,20 +1,22 @@
-"""A lock in the output of `show`: a short description of the image."""
+"""Locks and specs in the output of `show`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from envbuilder.catalog.environments import Catalog
 from envbuilder.cli.documents import locks as documents
-from envbuilder.cli.output.printing import heading
+from envbuilder.cli.output.printing import heading, table
 from envbuilder.core.memory_policy import HOOK, VARIABLE
 from envbuilder.core.structure import document_of, dump
+from envbuilder.lock.layered_specs import Origin, SpecLayer, origins
 from envbuilder.lock.lock import Lock, PackageGroup
 
 
-def document(path: Path, lock: Lock) -> dict[str, Any]:
+def lock_description(path: Path, lock: Lock) -> dict[str, Any]:
     """Return the description as JSON; the pins themselves are in the lock."""
     cuda = lock.cuda
     return document_of(
@@ -39,7 +41,7 @@ def document(path: Path, lock: Lock) -> dict[str, Any]:
     )
 
 
-def lines(path: Path, lock: Lock) -> Iterator[str]:
+def lock_lines(path: Path, lock: Lock) -> Iterator[str]:
     """Yield the description as lines of text."""
     yield f"{heading(str(path))}  {lock.summary}"
     for title, section in (
@@ -97,3 +99,33 @@ def _package_lines(lock: Lock) -> Iterator[str]:
 
 def _moment(lock: Lock) -> str:
     return datetime.fromtimestamp(lock.epoch, UTC).isoformat()
+
+
+def spec_document(layers: Sequence[SpecLayer], catalog: Catalog) -> dict[str, Any]:
+    """Return the values as JSON.
+
+    `layers` are the files of the spec, the most general first.
+    """
+    return document_of(
+        documents.ShownSpec,
+        None,
+        spec=layers[-1].title,
+        files=[layer.title for layer in layers],
+        catalogs=[{"name": team.name, "commit": team.place.commit or None} for team in catalog.teams],
+        values=origins(tuple(layers)),
+    )
+
+
+def spec_lines(layers: Sequence[SpecLayer], catalog: Catalog) -> Iterator[str]:
+    """Yield the values as lines of text; arguments as for `spec_document`."""
+    yield heading(layers[-1].title)
+    for layer in reversed(layers[:-1]):
+        yield f"  extends {layer.title}"
+    for team in catalog.teams:
+        yield f"  catalog {team}"
+    yield ""
+    yield table(("FIELD", "VALUE", "FROM"), [_row(each) for each in origins(tuple(layers))])
+
+
+def _row(origin: Origin) -> tuple[str, str, str]:
+    return origin.field, str(origin.value), f"{origin.file}:{origin.line}"

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from envbuilder.catalog.archives import ArchiveFormat
-from envbuilder.cli.lock_image_digests import with_image
 from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.wiring.image_digests import with_image
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from tests.fakes.catalogs import good_lock, real_catalog
