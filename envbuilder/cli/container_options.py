@@ -112,7 +112,9 @@ def run_container(
     request = container_request(reference, command, options, session.settings.environ, terminal=console.terminal)
     prepared = prepare(runner, request, options.memory, gpus=options.gpus)
     with_gpus = "with the GPUs" if prepared.request.gpus else "without GPUs"
-    policy = f"; GPU memory: {prepared.memory}" if prepared.memory else ""
+    # Without GPUs a policy matters only to a user who asked for one.
+    is_shown = prepared.request.gpus or options.memory is not None
+    policy = f"; GPU memory: {prepared.memory}" if prepared.memory and is_shown else ""
     session.progress(f"running in {request.image} {with_gpus}{policy}")
     return runner.follow(prepared.request, console)
 

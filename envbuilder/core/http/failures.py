@@ -5,16 +5,16 @@ from __future__ import annotations
 from envbuilder.core.http.limits import Stalled
 
 BROKE = "the connection broke"
-CERTIFICATE = "its certificate cannot be verified"
-CLOCK = "its certificate is not valid at the date of this machine's clock"
+CERTIFICATE = "the server's certificate cannot be verified"
+CLOCK = "the server's certificate is not valid at the date of this machine's clock"
 CLOCK_HINT = "the clock of this machine may be wrong: compare `date -u` with the real time"
 BAD_ADDRESS = "its address cannot be used"
-NO_ADDRESS = "it redirects to an address that cannot be used"
-SILENT = "it did not answer in time"
-CLOSED = "it does not accept connections"
-NO_NAME = "its name cannot be resolved"
+NO_ADDRESS = "the server redirects to an address that cannot be used"
+SILENT = "the server did not answer in time"
+CLOSED = "the server does not accept connections"
+NO_NAME = "the server's name cannot be resolved"
 NO_PROXY = "the proxy refuses the connection"
-NO_TLS = "it does not speak TLS"
+NO_TLS = "the server does not speak TLS"
 
 
 class BadAddress(OSError):

@@ -35,7 +35,7 @@ class ServerAbandoned(Stalled):
     """A server was silent or too slow before, and receives no further requests."""
 
     def __init__(self) -> None:
-        super().__init__("it was too slow before, and is not asked again")
+        super().__init__("the server was too slow before, and is not asked again")
 
 
 class TooLong(Exception):
@@ -69,7 +69,7 @@ class Pace:
         if passed < WINDOW:
             return
         if self._got < LEAST * passed:
-            raise Stalled(f"it sent only {self._got} bytes in {passed:.0f} seconds")
+            raise Stalled(f"the server sent only {self._got} bytes in {passed:.0f} seconds")
         self._since, self._got = self._clock(), 0
 
 

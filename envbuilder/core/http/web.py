@@ -94,7 +94,7 @@ def _redirected(url: str, place: str) -> str:
     if not scheme_of(found):
         raise BadAddress(NO_ADDRESS)
     if scheme_of(found) not in {"http", "https"}:
-        raise OSError("it redirects to an address that is not http")
+        raise OSError("the server redirects to an address that is not http")
     return found
 
 

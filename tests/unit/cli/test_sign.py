@@ -139,3 +139,9 @@ def test_a_key_that_cannot_sign_stops_a_build_before_it_begins(envbuilder: Comma
     ended = envbuilder("build", "x.lock", "--push", "-t", pushed.reference, "--sign", pushed.public)
     assert ended.status == 2
     assert "is not a private key in PEM" in ended.stderr
+
+
+def test_verifying_without_a_lock_says_how_to_specify_one(envbuilder: CommandLine) -> None:
+    ended = envbuilder("verify", "registry.example/team/tf:1")
+    assert ended.status == 2
+    assert "next: specify it: --lock FILE|ENV" in ended.stderr
