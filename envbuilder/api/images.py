@@ -29,7 +29,7 @@ from envbuilder.wiring.locks import locked, unpinned_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from envbuilder.wiring.spec_catalogs import catalog_of_spec
-from envbuilder.wiring.trust import tell_lock, tell_spec
+from envbuilder.wiring.trust import report_lock_trust, report_spec_trust
 from envbuilder.wiring.validation import ValidationRequest, reports_on
 
 
@@ -94,7 +94,7 @@ def lock(
     """
     with opened(progress, spec=what if isinstance(what, Path) else None) as session:
         spec = with_sources(_spec(session.catalog, what), sources)
-        tell_spec(session, spec)
+        report_spec_trust(session, spec)
         made = unpinned_lock(session, spec) if offline else locked(session, spec)
         keep_own_files(spec.files, session.store)
         return made
@@ -131,7 +131,7 @@ def build(  # noqa: PLR0913  one for each part of the request
     selection = checked(Selection(tags=tuple(names)), push=options.push)
     with opened(progress, listener) as session:
         own = replace(sources, layer_caches=options.cache_from or sources.layer_caches)
-        tell_lock(session, lock, own)
+        report_lock_trust(session, lock, own)
         chosen = chosen_engine(session, engine, options.features)
         requests = requests_for(session, [(lock, own)], selection.tags, offline=options.offline)
         [image] = ENGINES[chosen].make(session).build(requests, options, listener)

@@ -127,10 +127,10 @@ def _compared_family(
 
 def _cudnn(claimed: CudnnNeed | None, measured: CudnnNeed | None) -> ClaimComparison:
     """Compare cuDNN; a wheel that records major and minor only agrees with a longer claim that begins so."""
-    said = claimed.compiled.text if claimed else _NONE
+    claimed_text = claimed.compiled.text if claimed else _NONE
     seen = measured.compiled.text if measured else _NOT_MEASURED
-    agrees = seen in {_NOT_MEASURED, said} or said.startswith(f"{seen}.")
-    return ClaimComparison(field="cuda.cudnn.compiled", claimed=said, measured=seen, agrees=agrees)
+    agrees = seen in {_NOT_MEASURED, claimed_text} or claimed_text.startswith(f"{seen}.")
+    return ClaimComparison(field="cuda.cudnn.compiled", claimed=claimed_text, measured=seen, agrees=agrees)
 
 
 def _field(field: str, claimed: str, measured: str) -> ClaimComparison:

@@ -76,13 +76,14 @@ class GpuSupport:
         return (*deciding, *self.doubts)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """All reasons in one line; a reason that kernel families share is stated once."""
-        said: dict[str, list[str]] = {}
+        families_by_text: dict[str, list[str]] = {}
         for reason in self.why:
-            said.setdefault(reason.text, []).append(reason.family)
+            families_by_text.setdefault(reason.text, []).append(reason.family)
         return "; ".join(
-            f"{' and '.join(families)} kernels: {text}" if any(families) else text for text, families in said.items()
+            f"{' and '.join(families)} kernels: {text}" if any(families) else text
+            for text, families in families_by_text.items()
         )
 
 

@@ -267,7 +267,7 @@ def _coverage(label: str, gpu: HostGpu, support: GpuSupport) -> Reason:
     capability = support.architecture.capability
     fit, text, change = Fit.FITS, f"{label}: machine code for all kernels", ""
     if support.coverage is Coverage.NONE:
-        fit, text = Fit.NO, f"{label} does not run: {support.told}"
+        fit, text = Fit.NO, f"{label} does not run: {support.description}"
         change = f"use another GPU than {gpu_label(gpu, capability)}"
     elif support.coverage is Coverage.JIT:
         fit = Fit.JIT
@@ -295,8 +295,8 @@ def _traps(stack: Stack, support: GpuSupport) -> Iterator[Reason]:
     if support.coverage is Coverage.NONE or not generation:
         return
     for trap in stack.advisories:
-        said = "-jit-" in trap.id  # Stated by the coverage already.
-        if generation in trap.title and trap.remedy.startswith("none") and not said:
+        is_stated = "-jit-" in trap.id  # Stated by the coverage already.
+        if generation in trap.title and trap.remedy.startswith("none") and not is_stated:
             yield Reason(
                 aspect=Aspect.GPU,
                 rule=Rule.KNOWN_TRAP,

@@ -77,7 +77,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     for audit in _audits(catalog, target, python, wheels):
         audits.append(audit)
         if not as_json:
-            _tell(audit)
+            _print_audit(audit)
         if records:
             row = record_audit(load_catalog(here.matrices), audit, wheels, records, datetime.now(tz=UTC).date())
             session.progress(f"wrote {row}; review the diff, then `envbuilder catalog prove {row}`")
@@ -139,12 +139,12 @@ def _version(text: str) -> Version:
         raise UsageError(str(error), hint="use PACKAGE==VERSION, such as tensorflow-gpu==2.4.1") from None
 
 
-def _tell(audit: Audit) -> None:
+def _print_audit(audit: Audit) -> None:
     wheel = audit.wheel
     click.echo(heading(audit.row or "no environment for this release"))
     if audit.listed_under:
-        told = f"  lists {wheel.version} as another release; what it says was measured on {audit.listed_under}"
-        click.echo(folded(told))
+        note = f"  lists {wheel.version} as another release; what it says was measured on {audit.listed_under}"
+        click.echo(folded(note))
     click.echo(f"  {wheel.file}")
     click.echo(f"  sha256 {wheel.sha256}")
     click.echo("")

@@ -38,7 +38,7 @@ def command(pattern: str, sources: Sources, *, as_json: bool) -> None:
         found = availability(row.id, closures(here, catalog).read(row.id), index)
         seen.append(found)
         if not as_json:
-            _tell(found)
+            _print_availability(found)
     if as_json:
         print_json({"schema": 1, "environments": [_document(found) for found in seen]})
     else:
@@ -49,7 +49,7 @@ def command(pattern: str, sources: Sources, *, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _tell(found: Availability) -> None:
+def _print_availability(found: Availability) -> None:
     if found.complete:
         click.echo(f"{found.row}: all {found.files} files are there")
     elif not found.closures:

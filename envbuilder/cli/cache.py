@@ -134,7 +134,7 @@ def verify_command(*, removing: bool, as_json: bool) -> None:
     if as_json:
         print_json(document_of(documents.CacheVerify, found, checked=found.parts))
     else:
-        _tell(found)
+        _print_state(found)
     if any(not each.removed for each in found.damaged):
         raise click.exceptions.Exit(1)
 
@@ -144,7 +144,7 @@ def _one_line(text: str) -> str:
     return visible(text).replace("\n", "\\n")
 
 
-def _tell(found: CacheState) -> None:
+def _print_state(found: CacheState) -> None:
     rows = [(size(part.bytes).rjust(8), str(part.count).rjust(6), part.holds) for part in found.parts]
     if rows:
         click.echo(table(("SIZE".rjust(8), "COUNT".rjust(6), "CHECKED"), rows))

@@ -223,7 +223,7 @@ def _registry_image(job: ClusterJob) -> RegistryImage:
     return job.image
 
 
-def _write(  # noqa: PLR0913  what is written, and how it is told
+def _write(  # noqa: PLR0913  what is written, and how it is reported
     job: ClusterJob, found: Iterable[TextFile], folder: Path, *, force: bool, as_json: bool, next_step: str
 ) -> None:
     paths = write_job_files(found, folder, force=force)

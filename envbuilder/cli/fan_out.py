@@ -129,7 +129,7 @@ def run_elsewhere(  # noqa: PLR0913  one parameter for each part of a call
     with closing(_outcomes(here, on, items, results, receive)) as ended:
         for number, outcome in enumerate(ended, start=1):
             outcomes.append(outcome)
-            _tell(outcome, f"{number}/{len(items)}", output, as_json=as_json)
+            _print_outcome(outcome, f"{number}/{len(items)}", output, as_json=as_json)
     documents = dict(before or {}) | {each.name: each.document for each in outcomes if isinstance(each, Done)}
     missing = [each for each in outcomes if not isinstance(each, Done)]
     if as_json:
@@ -158,7 +158,7 @@ def _outcomes(
         yield from outcomes
 
 
-def _tell(outcome: Outcome, place: str, output: FanOutOutput, *, as_json: bool) -> None:
+def _print_outcome(outcome: Outcome, place: str, output: FanOutOutput, *, as_json: bool) -> None:
     line = f"{place} {outcome_line(outcome, output)}"
     if as_json:
         notice(line)

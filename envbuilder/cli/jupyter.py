@@ -86,7 +86,7 @@ def serve(  # noqa: PLR0913  the options of `run`
         started = _server(server, own_network=ENGINES[engine].own_network)
         reference = built(session, _request(session, target, started.profile), engine)
     runner = ENGINES[engine].runner(session)
-    with _told(started, started.forwarding(session.settings.environ)):
+    with _printing_link(started, started.forwarding(session.settings.environ)):
         return run_container(session, (reference, runner), started.command, _container(options, server.logs, started))
 
 
@@ -136,18 +136,18 @@ def _container(options: ContainerOptions, logs: Path | None, server: Server) -> 
 
 
 @contextmanager
-def _told(server: Server, forwarding: str) -> Iterator[None]:
+def _printing_link(server: Server, forwarding: str) -> Iterator[None]:
     """Print the link of a server as soon as it answers, while the block runs."""
     ended = threading.Event()
 
-    def tell() -> None:
+    def print_link() -> None:
         if wait_for(server, ended):
             notice(f"{server.title} is ready; Ctrl-C ends it")
             if forwarding:
                 notice(f"you are logged in by SSH: on your own machine, run `{forwarding}`, then open the link there")
             click.echo(server.address)
 
-    watcher = threading.Thread(target=tell, daemon=True)
+    watcher = threading.Thread(target=print_link, daemon=True)
     watcher.start()
     try:
         yield

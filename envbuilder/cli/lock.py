@@ -28,7 +28,7 @@ from envbuilder.wiring.image_digests import with_image
 from envbuilder.wiring.locks import locked, unpinned_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.spec_catalogs import catalog_of_spec
-from envbuilder.wiring.trust import tell_spec
+from envbuilder.wiring.trust import report_spec_trust
 
 
 def _day(*, upgrade: bool, as_of: str | None) -> date | None:
@@ -98,7 +98,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         _check(catalog, spec, file, target, as_json=as_json)
         return
     session = Session(here, catalog, notice)
-    tell_spec(session, spec)
+    report_spec_trust(session, spec)
     before = replaced_lock(target, session.progress)
     unpinned = no_image and (before is None or bool(before.unpinned))
     made = _made(session, spec, upgrade, before, unpinned=unpinned)
@@ -107,7 +107,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         with watched(session, "lock-image") as (watching, _):
             made = with_image(watching, made, spec.sources, before)
     write_text(target, dump(made))
-    _tell(made, before, target, as_json=as_json)
+    _print_lock(made, before, target, as_json=as_json)
 
 
 def _made(session: Session, spec: Spec, day: date | None, before: Lock | None, *, unpinned: bool) -> Lock:
@@ -143,7 +143,7 @@ def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: b
         raise click.exceptions.Exit(1)
 
 
-def _tell(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> None:
+def _print_lock(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> None:
     changes = compare(before, made) if before else ()
     if as_json:
         document = [change_document(change) for change in changes]

@@ -106,7 +106,7 @@ def command(  # noqa: PLR0913  one parameter for each option
                 outcome = prove(current, grade, ports, again=elsewhere.again, relock=relock)
                 proven.append(outcome)
                 if not as_json:
-                    _tell(outcome, grade, f"{number}/{len(rows)}")
+                    _print_outcome(outcome, grade, f"{number}/{len(rows)}")
         finally:
             proving.environments.clear()
     if as_json:
@@ -136,7 +136,7 @@ def _prove_elsewhere(  # noqa: PLR0913  one parameter for each part of a call
     }
     for proven in filter(None, known.values()):
         if not as_json:
-            _tell(proven, grade, "-")
+            _print_outcome(proven, grade, "-")
     sent = {row.id: files_for(here, row.id) for row in rows if row.id not in before}
     always = ("--json", "--again") if again else ("--json",)
     items = [work_item(here, name, sent_arguments(name, always=always), files) for name, files in sent.items()]
@@ -174,7 +174,7 @@ def _grade(tier: str, *, stand_ins: bool) -> Grade:
     return Grade.IMAGE_WITH_STAND_INS
 
 
-def _tell(outcome: Proven, grade: Grade, place: str) -> None:
+def _print_outcome(outcome: Proven, grade: Grade, place: str) -> None:
     row = outcome.row
     if outcome.reached is None:
         say_result(f"{place} {row.id}: not proven")

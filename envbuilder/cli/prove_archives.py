@@ -60,7 +60,7 @@ def prove_archives(
         if isinstance(proof, ArchiveProof):
             _record(proof, here, records)
         if not as_json:
-            _tell(proof)
+            _print_proof(proof)
     if as_json:
         print_json({"schema": 1, "tier": ARCHIVE, "archives": [_document(proof) for proof in proofs]})
     if not all(isinstance(proof, ArchiveProof) and not proof.problems for proof in proofs):
@@ -76,7 +76,7 @@ def _record(proof: ArchiveProof, here: Settings, records: CatalogFiles) -> None:
     records.write_archives(archives_text(facts, records.archives_path))
 
 
-def _tell(proof: ArchiveProof | Unopened) -> None:
+def _print_proof(proof: ArchiveProof | Unopened) -> None:
     match proof:
         case Unopened():
             click.echo(f"{proof.archive.id}: not opened")

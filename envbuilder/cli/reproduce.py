@@ -67,7 +67,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     if as_json:
         print_json(_document(lock, attempts, differ))
     else:
-        _tell(lock, attempts, differ)
+        _print_attempts(lock, attempts, differ)
     if differ or not as_locked:
         raise click.exceptions.Exit(1)
 
@@ -111,7 +111,7 @@ def _about(surroundings: Surroundings) -> str:
     return f"umask {surroundings.umask:03o}, {jobs}, {settings}"
 
 
-def _tell(lock: Lock, attempts: tuple[BuildAttempt, ...], differ: tuple[str, ...]) -> None:
+def _print_attempts(lock: Lock, attempts: tuple[BuildAttempt, ...], differ: tuple[str, ...]) -> None:
     for attempt in attempts:
         click.echo(attempt.manifest)
         click.echo(folded(f"  {attempt.seconds:.1f}s with {_about(attempt.surroundings)}"))

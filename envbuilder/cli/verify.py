@@ -81,7 +81,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     if as_json:
         print_json(_document(lock, found, checks))
     else:
-        _tell(lock, found)
+        _print_verification(lock, found)
         print_checks(checks)
     if not found.same or any(isinstance(check.outcome, Unsigned) for check in checks):
         raise click.exceptions.Exit(1)
@@ -97,7 +97,7 @@ def _expected(session: Session, lock: Lock, sources: Sources) -> Callable[[str],
     return session.store.verified
 
 
-def _tell(lock: Lock, found: Verification) -> None:
+def _print_verification(lock: Lock, found: Verification) -> None:
     if found.same:
         click.echo(f"{found.subject.name} is identical to the image of the lock (compared: {found.proof})")
         click.echo(f"  {found.expected.manifest}")

@@ -30,13 +30,13 @@ class WheelMeasurements:
 
     def of_index(self, file: IndexFile) -> MeasuredWheel:
         """See `MeasuredWheels.of_index`."""
-        tell = self.session.progress
+        report = self.session.progress
         with self.session.settings.work_folder("audit") as folder:
-            tell(f"downloading {file.file}")
+            report(f"downloading {file.file}")
             web = downloads(self.session, self.sources)
             with shown_progress() as show:
-                path = fetch(file, folder, web=web, progress=partial(_tell, show, file.file))
-            tell(f"measuring {file.file}")
+                path = fetch(file, folder, web=web, progress=partial(_show_progress, show, file.file))
+            report(f"measuring {file.file}")
             return measured_wheel(measure(path, folder))
 
     def of_host(self, path: Path) -> MeasuredWheel:
@@ -45,5 +45,5 @@ class WheelMeasurements:
             return measured_wheel(measure(path, folder))
 
 
-def _tell(show: Progress, name: str, done: int, whole: int) -> None:
+def _show_progress(show: Progress, name: str, done: int, whole: int) -> None:
     show(Transfer(item=name, current=done, total=whole))

@@ -114,8 +114,8 @@ def _optional(hint: Any) -> Converter:  # noqa: ANN401
 
     def is_unknown(value: object, reading: Reading) -> bool:
         # Programs write an empty text, or "nan", for unknown values.
-        told = (value == "" and plain is not str) or (plain is float and value in _NOT_FINITE)
-        return value is None or (told and not reading.dialect.closed)
+        means_unknown = (value == "" and plain is not str) or (plain is float and value in _NOT_FINITE)
+        return value is None or (means_unknown and not reading.dialect.closed)
 
     def load_value(value: object, path: Path, reading: Reading) -> object:
         return None if is_unknown(value, reading) else inner.load(value, path, reading)

@@ -91,8 +91,8 @@ def silence_of(environ: Mapping[str, str]) -> float:
         >>> silence_of({}), silence_of({"UV_HTTP_TIMEOUT": "5"}), silence_of({"UV_HTTP_TIMEOUT": "300"})
         (50.0, 50.0, 338.0)
     """
-    told = next((environ[name] for name in _TIMEOUTS if environ.get(name)), "")
-    seconds = min(float(told), _LONGEST) if told.isascii() and told.isdigit() else 0.0
+    configured = next((environ[name] for name in _TIMEOUTS if environ.get(name)), "")
+    seconds = min(float(configured), _LONGEST) if configured.isascii() and configured.isdigit() else 0.0
     return max(SILENCE, seconds + SILENCE - _TIMEOUT)
 
 

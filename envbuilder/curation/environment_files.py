@@ -63,8 +63,8 @@ def with_measured(document: dict[str, Plain], claims: Claims, *, sha256: str, so
     if claims.needs_avx is not None:
         tensorflow["needs_avx"] = claims.needs_avx
     tensorflow["measured"] = sha256
-    told = [text for text in _texts(tensorflow.get("sources")) if "measured" not in text and "the wheel" not in text]
-    tensorflow["sources"] = [source, *told]
+    kept = [text for text in _texts(tensorflow.get("sources")) if "measured" not in text and "the wheel" not in text]
+    tensorflow["sources"] = [source, *kept]
     changed = {**document, "tensorflow": _ordered(tensorflow, _TENSORFLOW_ORDER)}
     if claims.cuda is not None:
         changed["cuda"] = _with_cuda(_mapping(document.get("cuda")), claims.cuda)

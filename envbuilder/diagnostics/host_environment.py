@@ -147,10 +147,10 @@ def start_host_environment(
         for source in sources:
             source.result(left(), None)
         found = sandbox.result(left(), ("", ""))
-        told = engine.result(left(), late)
+        response = engine.result(left(), late)
         now = dict(answered)  # threads that are late may still write
         return HostEnvironment(
-            engine=_answers(told, host.services) if isinstance(told, EngineInfo) else told,
+            engine=_answers(response, host.services) if isinstance(response, EngineInfo) else response,
             sandbox=found[0],
             why_no_sandbox=found[1],
             sources=tuple(each for kind in SourceKind if (each := now[kind]) is not None),
@@ -223,8 +223,8 @@ def _ask(
         answered: Receives the source: None without an address; silent until there is an answer.
     """
     started = host.clock()
-    told = engine.result(limit * _PATIENCE_WITH_ENGINE, _NOBODY) if kind is SourceKind.REGISTRY else _NOBODY
-    address = host.sources.address(kind, told if isinstance(told, EngineInfo) else None)
+    response = engine.result(limit * _PATIENCE_WITH_ENGINE, _NOBODY) if kind is SourceKind.REGISTRY else _NOBODY
+    address = host.sources.address(kind, response if isinstance(response, EngineInfo) else None)
     if address is None:
         answered[kind] = None
         return

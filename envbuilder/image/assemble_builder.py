@@ -58,17 +58,19 @@ class AssembleBuilder:
         self, sources: Sources, requests: Sequence[ImageRequest], options: BuildOptions, listener: Listener
     ) -> dict[ImageRequest, BuiltImage]:
         context = self.context(sources, options, [name for request in requests for name in request.names])
-        told = _one_at_a_time(listener)
+        synchronized = _one_at_a_time(listener)
         with ExitStack() as stack:
             pushes = [
-                stack.enter_context(self.delivery.registry.pushes(request.names if options.push else (), sources, told))
+                stack.enter_context(
+                    self.delivery.registry.pushes(request.names if options.push else (), sources, synchronized)
+                )
                 for request in requests
             ]
             assembly = assemble(
                 [request.lock for request in requests],
                 options.layer_format,
                 context,
-                told,
+                synchronized,
                 pushes=pushes if options.push else (),
                 whole=options.load or options.output is not None,
             )

@@ -58,22 +58,22 @@ def trusted_by_lock(lock: Lock, origins: Origins, own_tools: Mapping[str, str]) 
 
 def trusted_by_spec(spec: Spec, origins: Origins, *, index_is_default: bool) -> tuple[str, ...]:
     """Return the statements about locking a spec, as far as it deviates from the defaults."""
-    said: list[str] = []
+    statements: list[str] = []
     if not index_is_default:
-        said.append(f"package index: {origins.index}")
-    said.extend(_mirrors(spec.sources, origins))
+        statements.append(f"package index: {origins.index}")
+    statements.extend(_mirrors(spec.sources, origins))
     if spec.sources.registry_mirror:
-        said.append(f"registry: {origins.registry}")
+        statements.append(f"registry: {origins.registry}")
     if spec.sources.mirror:
-        said.append(f"mirror: {origins.mirror}")
+        statements.append(f"mirror: {origins.mirror}")
     if spec.sources.layer_caches:
-        said.append(_LAYERS.format(origins.layers))
-    said += [f"archives of {name}: from {place}" for name, place in spec.sources.publishers]
+        statements.append(_LAYERS.format(origins.layers))
+    statements += [f"archives of {name}: from {place}" for name, place in spec.sources.publishers]
     if spec.sources.accept_nvidia_eula:
-        said.append("license: the spec or the command line accepts NVIDIA's license for you")
+        statements.append("license: the spec or the command line accepts NVIDIA's license for you")
     if spec.source_builds:
-        said.append(f"build scripts: those of {_listed(spec.source_builds)} run where they have no wheel")
-    return tuple(said)
+        statements.append(f"build scripts: those of {_listed(spec.source_builds)} run where they have no wheel")
+    return tuple(statements)
 
 
 def _mirrors(sources: Sources, origins: Origins) -> Iterator[str]:

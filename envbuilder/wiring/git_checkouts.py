@@ -72,9 +72,9 @@ def clone(address: str, folder: Path, environ: Mapping[str, str]) -> None:
     except FileNotFoundError as error:
         raise ToolMissing("git is not installed", hint="apt-get install git, or name a directory") from error
     if done.returncode:
-        said = _shown(done.stderr.strip()) or f"exit status {done.returncode}"
+        message = _shown(done.stderr.strip()) or f"exit status {done.returncode}"
         raise SourceUnreachable(
-            f"git cannot clone {_shown(address)}: {said}", hint="check the address, the network and your access"
+            f"git cannot clone {_shown(address)}: {message}", hint="check the address, the network and your access"
         )
 
 

@@ -22,7 +22,7 @@ from envbuilder.wiring.build_inputs import add_files
 from envbuilder.wiring.image_names import REFERENCE
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.trust import tell_lock
+from envbuilder.wiring.trust import report_lock_trust
 from envbuilder.wiring.vendor_archives import refuse_licenses
 
 NAME = "{name}"
@@ -196,6 +196,6 @@ def opened_bundle(session: Session, path: Path, sources: Sources, key: Path | No
 
     session.progress(f"taking the files of {path} into the store")
     lock = open_bundle(path, session.store, check)
-    said = f"signed by {signer}" if signer else _UNSIGNED
-    tell_lock(session, lock, sources, bundle=said, offline=offline)
+    signature = f"signed by {signer}" if signer else _UNSIGNED
+    report_lock_trust(session, lock, sources, bundle=signature, offline=offline)
     return lock

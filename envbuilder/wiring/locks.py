@@ -34,7 +34,7 @@ from envbuilder.wiring.layer_caches import holds_base
 from envbuilder.wiring.mirrors import configured_archives
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.shipped_packages import closures
-from envbuilder.wiring.trust import tell_lock
+from envbuilder.wiring.trust import report_lock_trust
 
 
 def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None, seconds: float = TIME_LIMIT) -> Lock:
@@ -126,7 +126,7 @@ def obtain_lock(
         case LockTarget() as there:
             obtain.refuse_unpinned(there.lock, str(there.path))
             found, sources = _of_file(session, there, named, base, tensorflow)
-            tell_lock(session, found, sources)
+            report_lock_trust(session, found, sources)
             return found, sources
         case Spec() as spec:
             wanted = with_sources(replace(spec, base=base), named)
@@ -167,7 +167,7 @@ def renderable_lock(
     meant = target(session.catalog, name, tensorflow=tensorflow)
     if isinstance(meant, LockTarget):
         found, sources = known_lock(session, name, named, tensorflow=tensorflow)
-        tell_lock(session, found, sources)
+        report_lock_trust(session, found, sources)
         return found, sources
     try:
         return obtain_lock(session, name, named, tensorflow=tensorflow)

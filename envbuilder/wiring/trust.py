@@ -36,7 +36,9 @@ def trusts(
     return trusted_by_lock(lock, _origins(session, sources, bundle, offline=offline), own)
 
 
-def tell_lock(session: Session, lock: Lock, sources: Sources, *, bundle: str = "", offline: bool = False) -> None:
+def report_lock_trust(
+    session: Session, lock: Lock, sources: Sources, *, bundle: str = "", offline: bool = False
+) -> None:
     """Print the trust statements about a lock from a file or a bundle once for this user; see `trusts`."""
     sentences = trusts(session, lock, sources, bundle=bundle, offline=offline)
     if is_new(session.settings.use("seen"), lock, sentences):
@@ -45,7 +47,7 @@ def tell_lock(session: Session, lock: Lock, sources: Sources, *, bundle: str = "
             session.progress(f"  {sentence}")
 
 
-def tell_spec(session: Session, spec: Spec) -> None:
+def report_spec_trust(session: Session, spec: Spec) -> None:
     """Print the trust statements about locking a spec beyond the defaults."""
     origins = _origins(session, spec.sources)
     default = origins.index == _DEFAULT_INDEX

@@ -81,7 +81,7 @@ from envbuilder.oci.layout.layer_compression import unpacked
 from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.auth import chosen
 from envbuilder.oci.registry.credentials import RegistryLogins
-from envbuilder.oci.registry.failures import said
+from envbuilder.oci.registry.failures import error_message
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import member_of, of_tar
 from tests.fakes.specs import read_spec
@@ -176,7 +176,9 @@ def _passwd(content: bytes, folder: Path) -> object:
 
 def _manifest(content: bytes, _: Path) -> object:
     found = parsed(content)
-    return [descriptor(each) for each in (record(found, "config"), *records(found, "layers"))], said(500, content)
+    return [descriptor(each) for each in (record(found, "config"), *records(found, "layers"))], error_message(
+        500, content
+    )
 
 
 def _signature(content: bytes, folder: Path) -> object:

@@ -150,11 +150,11 @@ def _unused_lines(unused: tuple[UnusedLine, ...]) -> Iterator[str]:
         name, _, reason = each.reason.partition(" ")
         reasons.setdefault(each.line, {}).setdefault(reason, {})[name] = None
     for line, found in reasons.items():
-        told = "; ".join(
+        explanation = "; ".join(
             f"{', '.join(names)}{': each' if len(names) > 1 else ''} {reason}".strip()
             for reason, names in found.items()
         )
-        yield f"  {f'{line} {line.text}'.rstrip()}: {told}"
+        yield f"  {f'{line} {line.text}'.rstrip()}: {explanation}"
 
 
 def _change_line(change: PackageChange) -> str:

@@ -104,7 +104,7 @@ def _elsewhere_lines(builds: tuple[VendorBuild, ...]) -> Iterator[str]:
 
 def asked_text(query: Query) -> str:
     """Return the conditions in words; empty if there were none."""
-    said = (
+    conditions = (
         ("TensorFlow ", query.tensorflow and query.tensorflow.text),
         ("Python ", query.python),
         ("Keras ", query.keras and query.keras.text),
@@ -113,7 +113,7 @@ def asked_text(query: Query) -> str:
         ("glibc ", query.glibc),
         ("base ", query.base),
     )
-    words = [f"{name}{value}" for name, value in said if value]
+    words = [f"{name}{value}" for name, value in conditions if value]
     seen = [host for host in query.hosts if not host.is_described]
     named = [host for host in query.hosts if host.is_described]
     together = (

@@ -47,28 +47,28 @@ def _cause_document(cause: Cause) -> dict[str, object]:
     }
 
 
-def _seen(said: ExtractedFacts) -> dict[str, object]:
+def _seen(extracted: ExtractedFacts) -> dict[str, object]:
     """Return the versions stated in the log, without empty values."""
     single = {
-        "tensorflow": said.tensorflow,
-        "tensorflow_since": said.since if said.tensorflow is None else None,
-        "tensorflow_until": said.until if said.tensorflow is None else None,
-        "python": said.python,
-        "keras": said.keras,
-        "cuda": said.cuda,
-        "cudnn": said.cudnn,
-        "cudnn_compiled": said.cudnn_compiled,
-        "driver": said.driver,
-        "driver_library": said.driver_library,
+        "tensorflow": extracted.tensorflow,
+        "tensorflow_since": extracted.since if extracted.tensorflow is None else None,
+        "tensorflow_until": extracted.until if extracted.tensorflow is None else None,
+        "python": extracted.python,
+        "keras": extracted.keras,
+        "cuda": extracted.cuda,
+        "cudnn": extracted.cudnn,
+        "cudnn_compiled": extracted.cudnn_compiled,
+        "driver": extracted.driver,
+        "driver_library": extracted.driver_library,
     }
     document: dict[str, object] = {name: str(value) for name, value in single.items() if value is not None}
-    if said.gpus:
-        document["gpus"] = list(said.gpus)
-    if said.capabilities:
-        document["capabilities"] = [str(each) for each in said.capabilities]
-    if said.sonames:
-        document["missing"] = list(said.sonames)
-    sizes = {"gpu_memory": said.memory, "gpu_memory_free": said.free}
+    if extracted.gpus:
+        document["gpus"] = list(extracted.gpus)
+    if extracted.capabilities:
+        document["capabilities"] = [str(each) for each in extracted.capabilities]
+    if extracted.sonames:
+        document["missing"] = list(extracted.sonames)
+    sizes = {"gpu_memory": extracted.memory, "gpu_memory_free": extracted.free}
     return document | {name: size for name, size in sizes.items() if size is not None}
 
 
@@ -148,15 +148,15 @@ def _noise(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
         yield paragraph(f"  {each.first}: {each.why} ({each.id}, {_count(each.count, 'line')})", width)
 
 
-def _seen_line(said: ExtractedFacts) -> str:
+def _seen_line(extracted: ExtractedFacts) -> str:
     parts = [
-        f"TensorFlow {said.tensorflow}" if said.tensorflow else "",
-        f"Keras {said.keras}" if said.keras else "",
-        f"Python {said.python}" if said.python else "",
-        f"CUDA {said.cuda}" if said.cuda else "",
-        f"cuDNN {said.cudnn}" if said.cudnn else "",
-        f"driver {said.driver}" if said.driver else "",
-        *said.gpus[:2],
+        f"TensorFlow {extracted.tensorflow}" if extracted.tensorflow else "",
+        f"Keras {extracted.keras}" if extracted.keras else "",
+        f"Python {extracted.python}" if extracted.python else "",
+        f"CUDA {extracted.cuda}" if extracted.cuda else "",
+        f"cuDNN {extracted.cudnn}" if extracted.cudnn else "",
+        f"driver {extracted.driver}" if extracted.driver else "",
+        *extracted.gpus[:2],
     ]
     return ", ".join(part for part in parts if part)
 

@@ -66,8 +66,8 @@ def doctor_text(
 
 def _summary(looked: HostProbe, examination: Examination) -> str:
     counts = [(sum(each.severity is kind for each in examination.findings), kind) for kind in Severity]
-    told = [f"{count} {kind.value}{'' if count == 1 else 's'}" for count, kind in counts if count]
-    return heading(f"{looked.facts.origin}: {', '.join(told) or 'no problems found'}")
+    parts = [f"{count} {kind.value}{'' if count == 1 else 's'}" for count, kind in counts if count]
+    return heading(f"{looked.facts.origin}: {', '.join(parts) or 'no problems found'}")
 
 
 def _finding(finding: Finding, width: int) -> Iterator[str]:

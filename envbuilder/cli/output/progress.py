@@ -100,15 +100,15 @@ class Paced:
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self._seconds = seconds
         self._clock = clock
-        self._told: dict[str, float] = {}
+        self._last_passed: dict[str, float] = {}
         self._ended: set[str] = set()
 
     def passes(self, event: Transfer) -> bool:
         """Return True if an event is to be printed."""
         now = self._clock()
         ends = 0 < event.total <= event.current
-        if ends or now - self._told.setdefault(event.item, now) >= self._seconds:
-            self._told[event.item] = now
+        if ends or now - self._last_passed.setdefault(event.item, now) >= self._seconds:
+            self._last_passed[event.item] = now
             news = not ends or event.item not in self._ended
             self._ended.add(event.item) if ends else self._ended.discard(event.item)
             return news

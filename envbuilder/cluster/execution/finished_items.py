@@ -81,9 +81,9 @@ class FinishedItems:
 
     def keep(self, key: str, done: Done) -> None:
         """See `Results.keep`."""
-        told = {"name": done.name, "document": dict(done.document), "node": done.node, "seconds": done.seconds}
+        entry = {"name": done.name, "document": dict(done.document), "node": done.node, "seconds": done.seconds}
         with replacing(self._path(key)) as stream:
-            stream.write(indented_json(told))
+            stream.write(indented_json(entry))
 
     def drop(self, keys: Iterable[str]) -> None:
         """See `Results.drop`."""

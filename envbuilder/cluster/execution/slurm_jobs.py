@@ -196,9 +196,10 @@ class SlurmQueue:
             with outside_a_job():
                 jobs = executor.map_array(run_item, items)
         except (self._submitit.core.utils.FailedSubmissionError, self._submitit.core.utils.FailedJobError) as error:
-            told = str(error).strip().splitlines()
+            lines = str(error).strip().splitlines()
             raise ToolFailed(
-                f"Slurm did not accept the jobs: {told[-1] if told else error}", hint="check the fields of --on slurm:"
+                f"Slurm did not accept the jobs: {lines[-1] if lines else error}",
+                hint="check the fields of --on slurm:",
             ) from error
         return {item.name: job for item, job in zip(items, jobs, strict=True)}
 

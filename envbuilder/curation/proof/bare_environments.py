@@ -100,9 +100,9 @@ class BareEnvironments:
 
 
 def _failure(output: str) -> SourceUnreachable | ToolFailed:
-    told = "\n".join(output.splitlines()[-_SHOWN_LINES:])
+    tail = "\n".join(output.splitlines()[-_SHOWN_LINES:])
     if index_is_silent(output):
         return SourceUnreachable(
-            f"the package index does not answer:\n{told}", hint="check network, proxy and CA bundle (SSL_CERT_FILE)"
+            f"the package index does not answer:\n{tail}", hint="check network, proxy and CA bundle (SSL_CERT_FILE)"
         )
-    return ToolFailed(f"the packages cannot be installed:\n{told}")
+    return ToolFailed(f"the packages cannot be installed:\n{tail}")

@@ -53,10 +53,10 @@ def record(measurement: Measurement) -> dict[str, object]:
 
 
 def _build_info(measurement: Measurement) -> dict[str, object] | None:
-    told: dict[str, object] = {
+    build_info: dict[str, object] = {
         name: list(value) if isinstance(value, tuple) else value for name, value in measurement.build_info
     }
-    return told or None
+    return build_info or None
 
 
 def _gpu_archs(measurement: Measurement) -> dict[str, object]:

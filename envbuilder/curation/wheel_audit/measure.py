@@ -162,8 +162,8 @@ def _strictest(seen: Iterable[CudnnReading | None]) -> CudnnNeed | None:
 
 
 def _any(answers: Iterable[bool | None]) -> bool | None:
-    told = [answer for answer in answers if answer is not None]
-    return any(told) if told else None
+    known = [answer for answer in answers if answer is not None]
+    return any(known) if known else None
 
 
 @contextmanager

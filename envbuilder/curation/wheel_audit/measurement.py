@@ -216,9 +216,9 @@ class Measurement:
         Up to 1.15 and 2.0 build_info has the major number only, or nothing; there the runtime's soname is used.
         """
         facts = dict(self.build_info)
-        said = facts.get("cuda_version", facts.get("cuda_version_number", ""))
-        if isinstance(said, str) and re.fullmatch(r"\d+(\.\d+)+", said):
-            return Release(said)
+        version = facts.get("cuda_version", facts.get("cuda_version_number", ""))
+        if isinstance(version, str) and re.fullmatch(r"\d+(\.\d+)+", version):
+            return Release(version)
         names = " ".join(self.sonames)
         runtime = _RUNTIME.search(names)
         return Release(runtime[1]) if runtime else None

@@ -52,21 +52,21 @@ def read_metadata(metadata: str, wheel: str) -> WheelMetadata:
     Raises:
         Damaged: METADATA names no package or no version.
     """
-    told = HeaderParser().parsestr(metadata)
-    name, version = _first(told, "Name"), _first(told, "Version")
+    headers = HeaderParser().parsestr(metadata)
+    name, version = _first(headers, "Name"), _first(headers, "Version")
     if not version:
         raise Damaged("names no version")
     try:
         package = normalized(name)
     except ValueError as error:
         raise Damaged(f"names no package: {error}") from error
-    requires = _all(told, "Requires-Dist")
+    requires = _all(headers, "Requires-Dist")
     return WheelMetadata(
         package=package,
         version=version,
         tags=_all(HeaderParser().parsestr(wheel), "Tag"),
-        requires_python=_first(told, "Requires-Python"),
-        extras=_all(told, "Provides-Extra"),
+        requires_python=_first(headers, "Requires-Python"),
+        extras=_all(headers, "Provides-Extra"),
         requires=tuple(text for text in requires if _AND_CUDA not in _EXTRA.findall(text)),
         and_cuda=tuple(_pins(text for text in requires if _AND_CUDA in _EXTRA.findall(text))),
     )

@@ -42,8 +42,8 @@ def check_each(
         return failure(problem="; ".join(wrong), remedy=remedy)
     if open_ones := [f"{asked}: {text.reason}" for asked, text in found if isinstance(text, NotProven)]:
         return NotProven(reason="; ".join(open_ones))
-    told = [f"{each.asked}: {seen(each.work.value)}" for each in fact.value if isinstance(each.work, Seen)]
-    return Passed(seen="; ".join(told))
+    results = [f"{each.asked}: {seen(each.work.value)}" for each in fact.value if isinstance(each.work, Seen)]
+    return Passed(seen="; ".join(results))
 
 
 def _problem(each: OnGpu[T], problem: Callable[[str, T], str | NotProven]) -> str | NotProven:

@@ -19,16 +19,16 @@ T = TypeVar("T")
 
 def gpu_memory(facts: Facts) -> Iterator[Figure]:
     """Yield the memory of each GPU: total, free and used according to NVML; the driver's total if NVML has none."""
-    told = set[int]()
+    reported = set[int]()
     for gpu in facts.nvml.value.gpus if isinstance(facts.nvml, Seen) else ():
         if gpu.memory:
-            told.add(gpu.index)
+            reported.add(gpu.index)
             sizes = (("all", gpu.memory.total), ("free", gpu.memory.free), ("held", gpu.memory.used))
             for name, size in sizes:
                 yield Figure(
                     name=f"GPU {gpu.index} {name}", value=float(size), unit="bytes", group="Memory of the GPUs"
                 )
-    for shown in facts.driver_gpus if not told else ():
+    for shown in facts.driver_gpus if not reported else ():
         if shown.memory is not None:
             yield Figure(
                 name=f"GPU {shown.index} all", value=float(shown.memory), unit="bytes", group="Memory of the GPUs"

@@ -122,8 +122,8 @@ def tensorflow_built_with_cuda(expectation: Expectation, facts: Facts) -> Outcom
         return without_tensorflow("how TensorFlow was built", facts, facts.build)
     wanted, seen = expectation.cuda is not None, facts.build.value.cuda
     if seen and wanted:
-        told = dict(facts.build.value.info).get("cuda_version", "")
-        return Passed(seen=f"built with CUDA {told}".rstrip())
+        version = dict(facts.build.value.info).get("cuda_version", "")
+        return Passed(seen=f"built with CUDA {version}".rstrip())
     if seen == wanted:
         return Passed(seen="built without CUDA, as expected")
     state, other = ("with", "without") if seen else ("without", "with")

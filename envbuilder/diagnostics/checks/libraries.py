@@ -143,9 +143,9 @@ def cudnn_starts(cuda: CudaExpectation, facts: Facts) -> Outcome:
     if isinstance(fact, Unseen):
         if not was_tried(fact):
             return not_seen("the start of cuDNN", fact)
-        said = next((line for line in fact.trace if "cannot open shared object" in line or "Could not" in line), "")
+        detail = next((line for line in fact.trace if "cannot open shared object" in line or "Could not" in line), "")
         return failure(
-            problem=f"cuDNN terminates the process at startup ({fact.headline}){': ' if said else ''}{said}",
+            problem=f"cuDNN terminates the process at startup ({fact.headline}){': ' if detail else ''}{detail}",
             remedy="a library that cuDNN opens by itself is not on the loader path: rebuild from a new lock"
             " (`envbuilder lock`), whose library set has it",
         )

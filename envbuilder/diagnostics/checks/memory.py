@@ -33,8 +33,8 @@ def memory_policy_applied(expectation: Expectation, facts: Facts) -> Outcome:
 
 def _outcome(policy: MemoryPolicy, seen: MemoryFacts, facts: Facts) -> Outcome:
     if _in_force(seen.variable) != policy:
-        said = f"{VARIABLE} is {seen.variable!r}, and the policy is {policy}"
-        return failure(problem=said, remedy=f"{_REMEDY} overrides the lock")
+        description = f"{VARIABLE} is {seen.variable!r}, and the policy is {policy}"
+        return failure(problem=description, remedy=f"{_REMEDY} overrides the lock")
     if policy.is_default:
         return Passed(seen="all: TensorFlow's default")
     if not seen.hook or seen.received is None:
@@ -66,7 +66,7 @@ def _received(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> O
     first = policy.gpus[0]
     if len(policy.gpus) == 1 and first.way is not Way.LIMIT:
         close = abs(received.fraction - float(first.share)) < _CLOSE
-        return _told(policy, received) if close else _wrong(policy, received)
+        return _passed(policy, received) if close else _wrong(policy, received)
     return _for_each(policy, received, facts)
 
 
@@ -84,13 +84,13 @@ def _for_each(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> O
 def _limits(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
     """Check that each GPU has the limit of the policy."""
     gpus = facts.driver_gpus
-    for index, told in enumerate(received.limits):
+    for index, limit in enumerate(received.limits):
         expected = _expected(policy, index, gpus)
         if expected is None:
             return NotProven(reason=f"the driver does not report the memory size of GPU {index}")
-        if told != expected:
+        if limit != expected:
             return _wrong(policy, received)
-    return _told(policy, received)
+    return _passed(policy, received)
 
 
 def _expected(policy: MemoryPolicy, index: int, gpus: tuple[Gpu, ...]) -> int | None:
@@ -117,7 +117,7 @@ def _share(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outc
         shares.append(expected * _MIB / gpu.memory if expected > 0 else 1.0)
     # A limit is written in whole MiB here and in bytes there.
     near = abs(received.fraction - min(shares)) * max(gpu.memory or 0 for gpu in gpus) <= _MIB
-    return _told(policy, received) if near else _wrong(policy, received)
+    return _passed(policy, received) if near else _wrong(policy, received)
 
 
 def _shown(received: ReceivedMemory) -> str:
@@ -125,7 +125,7 @@ def _shown(received: ReceivedMemory) -> str:
     return f"allow_growth={received.growth}, fraction {received.fraction:g}{limits}"
 
 
-def _told(policy: MemoryPolicy, received: ReceivedMemory) -> Outcome:
+def _passed(policy: MemoryPolicy, received: ReceivedMemory) -> Outcome:
     return Passed(seen=f"{policy}: {_shown(received)}")
 
 

@@ -130,9 +130,10 @@ def _memory(facts: Facts) -> list[tuple[str, int, int, tuple[GpuProcess, ...]]]:
     listed = nvml.gpus if nvml else ()
     if isinstance(facts.compute, Seen) and facts.compute.value.gpus:
         holders = {_without_zeros(gpu.bus): gpu.processes or () for gpu in listed if gpu.bus}
-        told = [(gpu.index, gpu.memory.value) for gpu in facts.compute.value.gpus if isinstance(gpu.memory, Seen)]
+        measured = [(gpu.index, gpu.memory.value) for gpu in facts.compute.value.gpus if isinstance(gpu.memory, Seen)]
         return [
-            (f"GPU {index}", each.free, each.total, holders.get(_without_zeros(each.bus), ())) for index, each in told
+            (f"GPU {index}", each.free, each.total, holders.get(_without_zeros(each.bus), ()))
+            for index, each in measured
         ]
     if nvml and nvml.visible is not None:
         # NVML counts otherwise than CUDA, and a GPU that was not chosen may be in use.

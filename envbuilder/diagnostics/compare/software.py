@@ -140,8 +140,8 @@ def tf32(system: System) -> str | None:
         return "off"
     if (system.variables or {}).get("NVIDIA_TF32_OVERRIDE") == "0":
         return "off (NVIDIA_TF32_OVERRIDE=0)"
-    is_told = system.has_all_variables or "NVIDIA_TF32_OVERRIDE" in (system.variables or {})
-    doubt = "" if is_told else ", unless NVIDIA_TF32_OVERRIDE=0 is set"
+    is_known = system.has_all_variables or "NVIDIA_TF32_OVERRIDE" in (system.variables or {})
+    doubt = "" if is_known else ", unless NVIDIA_TF32_OVERRIDE=0 is set"
     return f"on{doubt}" if release is not None else f"on with TensorFlow 2.4 and later{doubt}"
 
 

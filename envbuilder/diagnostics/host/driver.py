@@ -98,10 +98,10 @@ def driver_mismatch(view: MachineView) -> Iterator[Finding]:
     have = f"the kernel module is {module}" if module else "the kernel module is of another release"
     libraries = other or view.libraries
     named = f"the libraries are {' and '.join(map(str, libraries))}" if libraries else "the libraries are of another"
-    said = " (NVML: Driver/library version mismatch)" if nvml and nvml.init_code == _MISMATCH else ""
+    detail = " (NVML: Driver/library version mismatch)" if nvml and nvml.init_code == _MISMATCH else ""
     yield problem(
         "driver-mismatch",
-        f"{have}, {named}{said}: the driver was updated while its old module was loaded",
+        f"{have}, {named}{detail}: the driver was updated while its old module was loaded",
         "neither nvidia-smi nor CUDA works until they agree",
         REBOOT,
         _RELOAD,

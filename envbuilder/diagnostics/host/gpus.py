@@ -51,11 +51,11 @@ def _holders(view: MachineView, gpu: NvmlGpu) -> str:
     if not gpu.processes:
         held = size(gpu.memory.used) if gpu.memory else "memory"
         return f"processes that are not visible from here ({held})"
-    told = [
+    holders = [
         f"{names.get(each.pid) or 'process'} {each.pid}" + (f" ({size(each.memory)})" if each.memory else "")
         for each in gpu.processes
     ]
-    return ", ".join(told)
+    return ", ".join(holders)
 
 
 def _to_free(view: MachineView, gpu: NvmlGpu) -> tuple[Remedy, ...]:

@@ -45,8 +45,8 @@ class Installation:
         """True if this is the build that the row was measured from, as far as its CUDA shows."""
         if self.row is None or self.row.cuda is None or self.is_own_build:
             return False
-        told = self.installed.cuda
-        return told is None or told.head(2) == self.row.cuda.compiled.head(2)
+        cuda = self.installed.cuda
+        return cuda is None or cuda.head(2) == self.row.cuda.compiled.head(2)
 
     @property
     def is_own_build(self) -> bool:

@@ -127,9 +127,9 @@ class Installed:
         """True if TensorFlow was built with CUDA; None if unknown."""
         if isinstance(self.facts.build, Seen):
             return self.facts.build.value.cuda
-        told = self.info.get("is_cuda_build")
-        if told is not None:
-            return told == "True"
+        stated = self.info.get("is_cuda_build")
+        if stated is not None:
+            return stated == "True"
         linked = bool(self.software and self.software.tensorflow and self.software.tensorflow.needed)
         return True if linked else None
 
@@ -141,12 +141,12 @@ class Installed:
     @property
     def cuda(self) -> Release | None:
         """CUDA release that TensorFlow states for its build."""
-        return _told(self.info, "cuda_version", "cuda_version_number")
+        return _stated_release(self.info, "cuda_version", "cuda_version_number")
 
     @property
     def cudnn(self) -> Release | None:
         """Release of cuDNN that TensorFlow states for its build; often the major number only."""
-        return _told(self.info, "cudnn_version", "cudnn_version_number")
+        return _stated_release(self.info, "cudnn_version", "cudnn_version_number")
 
     @property
     def builtin_keras(self) -> str:
@@ -187,10 +187,10 @@ class Installed:
             path=file.path,
             via=file.via,
             origin=_origin(file.path, file.via, conda),
-            version=self._said(file) or _of_file_name(file) or self._of_wheel(file),
+            version=self._reported_version(file) or _of_file_name(file) or self._of_wheel(file),
         )
 
-    def _said(self, file: CudaFile) -> Release | None:
+    def _reported_version(self, file: CudaFile) -> Release | None:
         """Return the version that the library itself reports, if the probe opened this very file."""
         loads = known(self.facts.libraries) or ()
         for each in loads:
@@ -212,7 +212,7 @@ class Installed:
         return None
 
 
-def _told(info: dict[str, str], *names: str) -> Release | None:
+def _stated_release(info: dict[str, str], *names: str) -> Release | None:
     for name in names:
         if (release := release_of(info.get(name, ""))) is not None:
             return release

@@ -114,8 +114,10 @@ def additions_missing(installation: Installation) -> Iterator[Finding]:
 
 def requirements_unmet(installation: Installation) -> Iterator[Finding]:
     """Report packages that violate the requirements in TensorFlow's own metadata."""
-    told = {*_breaking(installation), *((KERAS,) if _refusal_of_keras(installation) else ())}
-    unmet = [each for each in _requirements(installation) if each.name not in told and _is_unmet(installation, each)]
+    reported = {*_breaking(installation), *((KERAS,) if _refusal_of_keras(installation) else ())}
+    unmet = [
+        each for each in _requirements(installation) if each.name not in reported and _is_unmet(installation, each)
+    ]
     if not unmet:
         return
     listed = ", ".join(f"{each.name}{each.specifier} ({_has(installation, each.name)})" for each in unmet)

@@ -29,20 +29,20 @@ class LogContext:
     python: Release | None = None
 
 
-def merged(said: ExtractedFacts, known: LogContext | None) -> ExtractedFacts:
+def merged(extracted: ExtractedFacts, known: LogContext | None) -> ExtractedFacts:
     """Return the statements of the log, completed by the context."""
     if known is None:
-        return said
+        return extracted
     host = known.host
     gpus = (host.gpus or ()) if host else ()
     return replace(
-        said,
-        tensorflow=said.tensorflow or known.tensorflow,
-        python=said.python or known.python,
-        driver=said.driver or (host.driver if host else None),
-        gpus=said.gpus or tuple(dict.fromkeys(gpu.name for gpu in gpus if gpu.name)),
-        capabilities=said.capabilities or tuple(dict.fromkeys(gpu.capability for gpu in gpus if gpu.capability)),
-        memory=said.memory or max((gpu.memory for gpu in gpus if gpu.memory), default=None),
+        extracted,
+        tensorflow=extracted.tensorflow or known.tensorflow,
+        python=extracted.python or known.python,
+        driver=extracted.driver or (host.driver if host else None),
+        gpus=extracted.gpus or tuple(dict.fromkeys(gpu.name for gpu in gpus if gpu.name)),
+        capabilities=extracted.capabilities or tuple(dict.fromkeys(gpu.capability for gpu in gpus if gpu.capability)),
+        memory=extracted.memory or max((gpu.memory for gpu in gpus if gpu.memory), default=None),
     )
 
 

@@ -110,25 +110,25 @@ def diagnose(  # noqa: PLR0913  each is asked of the caller alone
         inventory: Returns the parts that a build can use on this machine; others are not recommended.
     """
     evidence = scan(failures, read)
-    said = _with_gpus(catalog, evidence, merged(extracted(evidence), known))
+    extracted_facts = _with_gpus(catalog, evidence, merged(extracted(evidence), known))
     facts = LogFacts(
         evidence=evidence,
-        extracted=said,
+        extracted=extracted_facts,
         failures=failures,
         catalog=catalog,
-        row=row_of(catalog, said),
+        row=row_of(catalog, extracted_facts),
         api=cache(api),
         inventory=cache(inventory),
     )
     return _diagnosis(facts, known)
 
 
-def _with_gpus(catalog: Catalog, evidence: Evidence, said: ExtractedFacts) -> ExtractedFacts:
+def _with_gpus(catalog: Catalog, evidence: Evidence, extracted_facts: ExtractedFacts) -> ExtractedFacts:
     """Add the compute capabilities of GPUs that the log names without them."""
-    if said.capabilities:
-        return said
-    names = (*said.gpus, *evidence.captures("gpu_text"))
-    return replace(said, capabilities=capabilities_named(catalog.cuda, names))
+    if extracted_facts.capabilities:
+        return extracted_facts
+    names = (*extracted_facts.gpus, *evidence.captures("gpu_text"))
+    return replace(extracted_facts, capabilities=capabilities_named(catalog.cuda, names))
 
 
 def _diagnosis(facts: LogFacts, known: LogContext | None) -> Diagnosis:

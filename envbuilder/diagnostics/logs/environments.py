@@ -21,22 +21,26 @@ from envbuilder.diagnostics.logs.log_facts import LogFacts
 _DLL = re.compile(r"cudart64_(\d+?)(\d)\.dll")
 
 
-def row_of(catalog: Catalog, said: ExtractedFacts) -> Environment | None:
+def row_of(catalog: Catalog, extracted: ExtractedFacts) -> Environment | None:
     """Return the row of the TensorFlow that wrote the log, with CUDA; None if unknown."""
-    if said.tensorflow is None:
-        fitting = rows_that_fit(catalog, said)
+    if extracted.tensorflow is None:
+        fitting = rows_that_fit(catalog, extracted)
         return fitting[-1] if fitting and len({row.cuda.compiled for row in fitting if row.cuda}) == 1 else None
-    release = said.tensorflow.head(2)
+    release = extracted.tensorflow.head(2)
     return next(
         (row for row in catalog.environments if row.cuda and row.framework.version.release[:2] == release), None
     )
 
 
-def rows_that_fit(catalog: Catalog, said: ExtractedFacts) -> tuple[Environment, ...]:
+def rows_that_fit(catalog: Catalog, extracted: ExtractedFacts) -> tuple[Environment, ...]:
     """Return rows that open all missing libraries, and whose TensorFlow writes such messages; oldest first."""
     rows = [row for row in catalog.environments if row.cuda is not None]
-    fitting = [row for row in rows if all(_has_library(row, soname) for soname in said.sonames)] if said.sonames else []
-    return tuple([row for row in fitting if _writes(row, said)] or fitting)
+    fitting = (
+        [row for row in rows if all(_has_library(row, soname) for soname in extracted.sonames)]
+        if extracted.sonames
+        else []
+    )
+    return tuple([row for row in fitting if _writes(row, extracted)] or fitting)
 
 
 def rows_for_cuda(catalog: Catalog, cuda: Release) -> tuple[Environment, ...]:
@@ -77,9 +81,11 @@ def _of_dll(soname: str) -> Release | None:
     return release_of(f"{match[1]}.{match[2]}") if match else None
 
 
-def _writes(row: Environment, said: ExtractedFacts) -> bool:
+def _writes(row: Environment, extracted: ExtractedFacts) -> bool:
     release = _minor_of(row)
-    return (said.since is None or release >= said.since) and (said.until is None or release <= said.until)
+    return (extracted.since is None or release >= extracted.since) and (
+        extracted.until is None or release <= extracted.until
+    )
 
 
 _FIXED = {Topic.DRIVER, Topic.GPU, Topic.PROCESSOR, Topic.KIND, Topic.BUILD}
@@ -149,10 +155,10 @@ def _first(facts: LogFacts, query: Query, within: Collection[Release] | None) ->
 
 
 def _query(facts: LogFacts, tensorflow: Release | None, *, driver: bool) -> Query:
-    said = facts.extracted
-    gpus = tuple(HostGpu(name="", capability=each) for each in said.capabilities)
+    extracted = facts.extracted
+    gpus = tuple(HostGpu(name="", capability=each) for each in extracted.capabilities)
     asked = requested_range(tensorflow.series, "TensorFlow") if tensorflow else None
-    hosts = described(said.driver if driver else None, gpus)
+    hosts = described(extracted.driver if driver else None, gpus)
     return Query(tensorflow=asked, hosts=hosts)
 
 
@@ -170,13 +176,13 @@ def _minor_of(row: Environment) -> Release:
 
 def vendor_builds(facts: LogFacts) -> tuple[VendorBuild, ...]:
     """Return NVIDIA's own builds that cover every GPU of the log; those of the log's major release first."""
-    said = facts.extracted
+    extracted = facts.extracted
     fitting = [
         build
         for build in facts.catalog.vendor_builds
-        if said.capabilities and all(build.oldest <= each <= build.newest for each in said.capabilities)
+        if extracted.capabilities and all(build.oldest <= each <= build.newest for each in extracted.capabilities)
     ]
-    major = said.tensorflow.major if said.tensorflow else 2
+    major = extracted.tensorflow.major if extracted.tensorflow else 2
     return tuple(sorted(fitting, key=lambda build: build.tensorflow.major != major))
 
 

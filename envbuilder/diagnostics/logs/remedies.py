@@ -37,14 +37,18 @@ def remedy(facts: LogFacts, failure: FailureClass) -> Explanation:
 
 def _for_release(facts: LogFacts, failure: FailureClass, plain: Explanation) -> Explanation:
     """Return the remedy that holds for the release of the log, or all that write its messages, if there are several."""
-    said = facts.extracted
+    extracted = facts.extracted
     if plain.fix != failure.fix:
         return plain
     fitting = next(
         (
             fix
             for fix in failure.fixes
-            if (fix.holds_for(said.tensorflow) if said.tensorflow else fix.holds_between(said.since, said.until))
+            if (
+                fix.holds_for(extracted.tensorflow)
+                if extracted.tensorflow
+                else fix.holds_between(extracted.since, extracted.until)
+            )
         ),
         None,
     )
@@ -106,15 +110,15 @@ def keras(facts: LogFacts, plain: Explanation) -> Explanation:
 
 def _keras_pair(facts: LogFacts, plain: Explanation, reason: str) -> Explanation:
     """Return the remedy for a Keras and a TensorFlow that are known not to work together."""
-    said = facts.extracted
-    tensorflow = Version(str(said.tensorflow))
+    extracted = facts.extracted
+    tensorflow = Version(str(extracted.tensorflow))
     newest = facts.catalog.keras.newest(tensorflow, SpecifierSet())
-    cause = f"Keras {said.keras} does not work with TensorFlow {said.tensorflow}: {reason}."
-    ask = f"envbuilder advise --tensorflow {said.tensorflow} --keras {said.keras}"
+    cause = f"Keras {extracted.keras} does not work with TensorFlow {extracted.tensorflow}: {reason}."
+    ask = f"envbuilder advise --tensorflow {extracted.tensorflow} --keras {extracted.keras}"
     if newest is None:
         fix = "Use tf.keras, which is a part of this TensorFlow, instead of the package keras."
         return replace(plain, cause=cause, fix=fix, commands=("pip uninstall keras", ask))
-    fix = f"Install Keras {newest[0]}, the newest that is known to work with TensorFlow {said.tensorflow}."
+    fix = f"Install Keras {newest[0]}, the newest that is known to work with TensorFlow {extracted.tensorflow}."
     return replace(plain, cause=cause, fix=fix, commands=(f"pip install 'keras=={newest[0]}'", ask))
 
 
@@ -214,17 +218,21 @@ def pinned(package: str) -> Callable[[LogFacts, Explanation], Explanation]:
 
 def python(facts: LogFacts, plain: Explanation) -> Explanation:
     """Return the remedy for an interpreter: those that the release has wheels for."""
-    row, said = facts.row, facts.extracted
-    if row is not None and said.tensorflow is not None:
+    row, extracted = facts.row, facts.extracted
+    if row is not None and extracted.tensorflow is not None:
         names = ", ".join(str(each) for each in row.pythons)
-        fix = f"TensorFlow {said.tensorflow} has wheels for Python {names}"
-        fix += f"; this is {said.python}." if said.python else "."
+        fix = f"TensorFlow {extracted.tensorflow} has wheels for Python {names}"
+        fix += f"; this is {extracted.python}." if extracted.python else "."
         run = f" Use one of them, or run {row.id}." if facts.can_build(row) else " Use one of them."
         commands = (*plain.commands[:2], *((build(row),) if facts.can_build(row) else ()))
         return replace(plain, fix=fix + run, commands=commands)
-    rows = [row for row in rows_for_python(facts.catalog, said.python) if facts.can_build(row)] if said.python else []
+    rows = (
+        [row for row in rows_for_python(facts.catalog, extracted.python) if facts.can_build(row)]
+        if extracted.python
+        else []
+    )
     if rows:
-        fix = f"Environments with Python {said.python}: {rows[-1].id} to {rows[0].id}."
+        fix = f"Environments with Python {extracted.python}: {rows[-1].id} to {rows[0].id}."
         return replace(plain, fix=f"{plain.fix} {fix}", commands=(*plain.commands[:2], build(rows[0])))
     return plain
 

@@ -27,20 +27,20 @@ _NEAREST = "the nearest environment that"
 
 def driver_too_old(facts: LogFacts, plain: Explanation) -> Explanation:
     """Return the required driver, and the nearest environment for the existing driver."""
-    said = facts.extracted
+    extracted = facts.extracted
     cuda, floor = _too_new(facts)
-    offer = _with_gpu(nearest(facts)) if said.driver else Offering(row=None)
+    offer = _with_gpu(nearest(facts)) if extracted.driver else Offering(row=None)
     other = offer.row
     commands = (*plain.commands[:1], *((build(other),) if other else ()))
     if cuda and floor and facts.is_driver_too_old(floor) is False:
         return _other_runtime(facts, plain, cuda, floor, other)
     if cuda and floor:
-        have = f"; this one is {said.driver}" if said.driver else ""
+        have = f"; this one is {extracted.driver}" if extracted.driver else ""
         fix = f"CUDA {cuda} needs driver {floor} or newer{have}. Update it"
         fix += f", or run {other.id}, {_NEAREST} this driver runs.{offer.note}" if other else f".{offer.note}"
         return replace(plain, fix=fix, commands=commands)
     if other:
-        fix = f"Update the driver, or run {other.id}, {_NEAREST} driver {said.driver} runs.{offer.note}"
+        fix = f"Update the driver, or run {other.id}, {_NEAREST} driver {extracted.driver} runs.{offer.note}"
         return replace(plain, fix=fix, commands=commands)
     return replace(plain, fix=f"{plain.fix} `envbuilder list` shows the driver that each environment needs.")
 
@@ -128,11 +128,11 @@ _VERSION = "python -m pip list | grep -i tensorflow"
 
 def missing_library(facts: LogFacts, plain: Explanation) -> Explanation:
     """Return the CUDA and cuDNN of the running TensorFlow; a range if the log does not name its release."""
-    row, said = facts.row, facts.extracted
-    if row is None or row.cuda is None or said.tensorflow is None:
+    row, extracted = facts.row, facts.extracted
+    if row is None or row.cuda is None or extracted.tensorflow is None:
         return _missing_of_several(facts, plain)
     need = f"CUDA {row.cuda.compiled} and cuDNN {row.cuda.cudnn.compiled.series}"
-    fix = f"{_missing(facts)}TensorFlow {said.tensorflow} was built with {need}: put these on the loader path"
+    fix = f"{_missing(facts)}TensorFlow {extracted.tensorflow} was built with {need}: put these on the loader path"
     if facts.can_build(row):
         fix += f", or run {row.id}.{_other_cuda(facts, row)}"
         return replace(plain, fix=fix, commands=(*plain.commands[:1], build(row)))
@@ -191,15 +191,15 @@ def _other_cuda(facts: LogFacts, row: Environment) -> str:
 
 def cudnn_version(facts: LogFacts, plain: Explanation) -> Explanation:
     """Return the releases of cuDNN that TensorFlow accepts; a refusal can prove the rule by itself."""
-    said = facts.extracted
-    if said.cudnn_compiled is None:
+    extracted = facts.extracted
+    if extracted.cudnn_compiled is None:
         return plain
-    rows = _rows_of_cudnn(facts, said.cudnn_compiled)
+    rows = _rows_of_cudnn(facts, extracted.cudnn_compiled)
     rules = {row.cuda.cudnn.rule for row in rows if row.cuda}
     rule = _proven_rule(facts) or (rules.pop() if len(rules) == 1 else None)
-    major, minor = said.cudnn_compiled.head(2)
-    needs = rule.describe(said.cudnn_compiled) if rule else f"cuDNN {major}.{minor}.x"
-    have = f" instead of {said.cudnn}" if said.cudnn else ""
+    major, minor = extracted.cudnn_compiled.head(2)
+    needs = rule.describe(extracted.cudnn_compiled) if rule else f"cuDNN {major}.{minor}.x"
+    have = f" instead of {extracted.cudnn}" if extracted.cudnn else ""
     fix = f"It needs {needs}{have}. Put that one first on the loader path and remove the other."
     return replace(plain, fix=f"{fix}{_environment_of(facts, rows)}", commands=_cudnn_commands(facts, plain, rows))
 

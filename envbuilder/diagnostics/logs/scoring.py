@@ -98,11 +98,11 @@ def _no_device(facts: LogFacts, scores: Scores) -> Scores:
 
 def _has_memory_figures(facts: LogFacts) -> bool:
     """Return True if the log has the free memory at the start, a tiny share of the GPU, or allocator figures."""
-    said = facts.extracted
+    extracted = facts.extracted
     given = [int(text) << 20 for text in facts.evidence.captures("memory_given")]
     if min(given, default=_LITTLE) < _LITTLE:
         return True
-    return (said.free is not None and said.memory is not None) or said.allocator_limit is not None
+    return (extracted.free is not None and extracted.memory is not None) or extracted.allocator_limit is not None
 
 
 _RULES: tuple[ScoreRule, ...] = (

@@ -264,23 +264,23 @@ def _small_allocations(facts: LogFacts, scores: Scores) -> Scores:
 
 def _pieces(facts: LogFacts, scores: Scores) -> Scores:
     """Score the allocator's own figures: much free in total but no piece, or a limit that others have made small."""
-    said = facts.extracted
-    wanted = max(said.requested, default=0)
-    if said.allocator_limit and said.allocator_used is not None and wanted:
-        if said.allocator_left is not None and said.allocator_left >= wanted:
+    extracted = facts.extracted
+    wanted = max(extracted.requested, default=0)
+    if extracted.allocator_limit and extracted.allocator_used is not None and wanted:
+        if extracted.allocator_left is not None and extracted.allocator_left >= wanted:
             return at_least(scores, oom_other_process=0.75)
-        if wanted <= 0.9 * (said.allocator_limit - said.allocator_used):
+        if wanted <= 0.9 * (extracted.allocator_limit - extracted.allocator_used):
             return at_least(scores, oom_fragmentation=0.9)
     return _small_limit(facts, scores)
 
 
 def _small_limit(facts: LogFacts, scores: Scores) -> Scores:
     """Score a limit of TensorFlow far below the memory of the GPU."""
-    said = facts.extracted
-    if said.allocator_limit and said.memory and said.allocator_limit < 0.4 * said.memory:
+    extracted = facts.extracted
+    if extracted.allocator_limit and extracted.memory and extracted.allocator_limit < 0.4 * extracted.memory:
         return at_least(scores, oom_other_process=0.8)
     given = [int(text) << 20 for text in facts.evidence.captures("memory_given")]
-    if min([*given, said.allocator_limit or _GIB]) < 0.75 * _GIB:
+    if min([*given, extracted.allocator_limit or _GIB]) < 0.75 * _GIB:
         return at_least(scores, oom_other_process=0.7)
     return scores
 

@@ -109,7 +109,7 @@ def _reported(
             facts = decode_worker(result.stdout.decode("utf-8", "replace"), origin)
             yield WorkerOutput(facts=facts, document=result.stdout)
         except InvalidInput:
-            said = result.stderr.decode("utf-8", "replace").strip().splitlines()
-            last = f": {said[-1].strip()}" if said else ""
+            stderr_lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+            last = f": {stderr_lines[-1].strip()}" if stderr_lines else ""
             how = "was killed at its time limit" if result.timed_out else f"ended with status {result.status}"
             progress(f"{host.name} {how}, without facts{last}")

@@ -69,9 +69,9 @@ def same_cluster(gathered: Gathered) -> Outcome:
                 lists.setdefault(peer.hello.workers, []).append(peer.index)
     if len(lists) == 1:
         return Passed(seen=", ".join(gathered.addresses))
-    told = "; ".join(f"worker {indexes[0]} has {', '.join(workers)}" for workers, indexes in lists.items())
+    description = "; ".join(f"worker {indexes[0]} has {', '.join(workers)}" for workers, indexes in lists.items())
     return failure(
-        problem=f"the workers have different lists of workers: {told}",
+        problem=f"the workers have different lists of workers: {description}",
         remedy="give every worker the same TF_CONFIG, except for its own task",
     )
 
@@ -81,7 +81,7 @@ def names_resolve(gathered: Gathered) -> Outcome:
     found = tuple(_errors(gathered, Step.NAME))
     if found:
         return failure(
-            problem=_told(found),
+            problem=_describe_errors(found),
             remedy="use names that every worker resolves (`getent hosts NAME` there), or addresses; Kubernetes: the "
             "names of a headless Service with publishNotReadyAddresses",
         )
@@ -108,7 +108,7 @@ def workers_connect(gathered: Gathered) -> Outcome:
     found = tuple(_errors(gathered, Step.CONNECT))
     if found:
         _, remedy = _UNREACHABLE.get(found[0][1].type, _OTHERWISE)
-        return failure(problem=_told(found), remedy=remedy)
+        return failure(problem=_describe_errors(found), remedy=remedy)
     return _reached(gathered, Step.HELLO, "every worker reaches every other")
 
 
@@ -117,7 +117,7 @@ def addresses_belong(gathered: Gathered) -> Outcome:
     found = tuple(_errors(gathered, Step.HELLO))
     if found:
         return failure(
-            problem=_told(found),
+            problem=_describe_errors(found),
             remedy="give each worker its own number, and each number the address of its worker",
         )
     return _reached(gathered, None, "each address is answered by its worker")
@@ -132,9 +132,11 @@ def versions_equal(gathered: Gathered) -> Outcome:
                 versions.setdefault(peer.index, peer.hello.tensorflow or "")
     known = {version for version in versions.values() if version}
     if len(known) > 1:
-        told = ", ".join(f"worker {index} has {versions[index] or 'an unknown one'}" for index in sorted(versions))
+        description = ", ".join(
+            f"worker {index} has {versions[index] or 'an unknown one'}" for index in sorted(versions)
+        )
         return failure(
-            problem=f"the workers have different releases of TensorFlow: {told}",
+            problem=f"the workers have different releases of TensorFlow: {description}",
             remedy="run the same image everywhere, by its digest: releases do not understand each other's messages",
         )
     if len(versions) < 2 or not all(versions.values()):
@@ -177,7 +179,7 @@ def _described(error: ReachError) -> str:
     return f"{error.type}: {error.message}{meaning}"
 
 
-def _told(found: tuple[tuple[str, ReachError], ...]) -> str:
+def _describe_errors(found: tuple[tuple[str, ReachError], ...]) -> str:
     return "; ".join(f"{place}: {_described(error)}" for place, error in found)
 
 

@@ -38,8 +38,8 @@ def all_reduce_exact(gathered: Gathered) -> Outcome:
         return failure(problem=f"worker {absent[0]} had no part in the sum", remedy=_REPORT)
     wrong = {each.bytes: each.wrong for result in results for each in result.sizes if each.wrong}
     if wrong:
-        told = ", ".join(f"{count} elements of {size(number)}" for number, count in sorted(wrong.items()))
-        return failure(problem=f"the sum over all workers is wrong: {told}", remedy=_REPORT)
+        description = ", ".join(f"{count} elements of {size(number)}" for number, count in sorted(wrong.items()))
+        return failure(problem=f"the sum over all workers is wrong: {description}", remedy=_REPORT)
     return Passed(seen=", ".join(size(each.bytes) for each in results[0].sizes))
 
 
@@ -54,10 +54,10 @@ def training_equals_one_worker(gathered: Gathered) -> Outcome:
     if missing:
         return missing
     share = max(_difference(worker.training, worker.one_worker) for worker in gathered.workers)
-    told = f"largest difference {share:.1e} of the largest weight"
+    description = f"largest difference {share:.1e} of the largest weight"
     if share <= SINGLE:
-        return Passed(seen=f"{told}, at most {SINGLE:.0e}")
-    return failure(problem=f"other weights than with one worker: {told}, more than {SINGLE:.0e}", remedy=_REPORT)
+        return Passed(seen=f"{description}, at most {SINGLE:.0e}")
+    return failure(problem=f"other weights than with one worker: {description}, more than {SINGLE:.0e}", remedy=_REPORT)
 
 
 def weights_equal(gathered: Gathered) -> Outcome:

@@ -38,7 +38,7 @@ def driver(support: GpuSupport) -> str:
 
 def reasons(support: GpuSupport) -> str:
     """Return the reasons in one line."""
-    return support.told
+    return support.description
 
 
 def generations(supports: Iterable[GpuSupport]) -> Iterator[tuple[str, int]]:

@@ -45,7 +45,7 @@ def sign(path: Path, key: Path, *, environ: Mapping[str, str]) -> Path:
         ended = _run(["sign", "-f", str(key), "-n", _NAMESPACE], stream, environ)
     if ended.returncode:
         raise ToolFailed(
-            f"{path} cannot be signed with {key}: {_told(ended)}",
+            f"{path} cannot be signed with {key}: {_message(ended)}",
             hint="specify a private SSH key; `ssh-keygen -t ed25519 -f KEY` makes one",
         )
     with replacing(signature) as out:
@@ -87,7 +87,7 @@ def verify(stream: BinaryIO, path: Path, key: Path, *, environ: Mapping[str, str
         ended = _run(options, stream, environ)
     found = _FINGERPRINT.search(ended.stdout.decode(errors="replace"))
     if ended.returncode or found is None:
-        raise VerificationFailed(f"{path} is not signed by a key of {key}: {_told(ended)}", hint=hint)
+        raise VerificationFailed(f"{path} is not signed by a key of {key}: {_message(ended)}", hint=hint)
     return found[1]
 
 
@@ -122,7 +122,7 @@ def _run(options: Sequence[str], stream: BinaryIO, environ: Mapping[str, str]) -
         raise ToolMissing("the ssh-keygen program is missing", hint="`apt-get install openssh-client`") from error
 
 
-def _told(ended: subprocess.CompletedProcess[bytes]) -> str:
+def _message(ended: subprocess.CompletedProcess[bytes]) -> str:
     """Return the last line that ssh-keygen wrote, without control characters."""
     lines = (ended.stderr or ended.stdout).decode(errors="replace").strip().splitlines() or ["no reason given"]
     return "".join(character for character in lines[-1] if character.isprintable())[:200]

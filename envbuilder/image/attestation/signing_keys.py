@@ -145,9 +145,9 @@ def _output(command: Sequence[str], content: bytes, key: SigningKey) -> bytes:
     ended = _run(command, content, key.environ)
     if ended.returncode:
         lines = ended.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        told = "".join(character for character in lines[0] if character.isprintable())[:200]
+        message = "".join(character for character in lines[0] if character.isprintable())[:200]
         raise ToolFailed(
-            f"openssl cannot use the key {key.path}: {told}",
+            f"openssl cannot use the key {key.path}: {message}",
             hint=f"check the password ({PASSWORD_VARIABLE}), or {_MAKE}",
         )
     return ended.stdout

@@ -48,25 +48,29 @@ def current(form: type[T], folder: Path) -> T | None:
             digest = stream.read(_DIGEST).decode("ascii").strip()
     except (OSError, UnicodeDecodeError):
         return None
-    told = with_digest(form, folder, digest) if is_digest(digest) else None
-    return told if told and told.cleared is not None else None
+    description = with_digest(form, folder, digest) if is_digest(digest) else None
+    return description if description and description.cleared is not None else None
 
 
 def with_digest(form: type[T], folder: Path, digest: str) -> T | None:
     """Return the description of the tree of a base that has a digest; None if it is not there, or damaged."""
-    told = described(form, tar_of(folder, digest))
-    return told if told and told.digest == digest else None
+    description = described(form, tar_of(folder, digest))
+    return description if description and description.digest == digest else None
 
 
 def described(form: type[T], tar: Path) -> T | None:
     """Return the description of the tree in a file; None if the size or the name of the file does not match it."""
     try:
-        told = structure.load(form, read_json(manifest_of(tar)))
+        description = structure.load(form, read_json(manifest_of(tar)))
         size = tar.stat().st_size
     except (OSError, ValueError):
         # The cache may be damaged: a tree that cannot be read is made again.
         return None
-    return told if (told.id, told.size, shortened(told.digest)) == (tar.parent.name, size, tar.stem) else None
+    return (
+        description
+        if (description.id, description.size, shortened(description.digest)) == (tar.parent.name, size, tar.stem)
+        else None
+    )
 
 
 def tar_of(folder: Path, digest: str) -> Path:

@@ -69,15 +69,15 @@ class TreeStore:
     def current(self, base: str) -> DebTree | None:
         """Return the tree of a base that was last made the current one, as `tree_descriptions.current`."""
         place = self._place(base)
-        told = tree_descriptions.current(_Description, place)
-        return _tree(told, place) if told else None
+        description = tree_descriptions.current(_Description, place)
+        return _tree(description, place) if description else None
 
     def all(self) -> Iterator[DebTree]:
         """Yield all trees with a readable description, sorted by path; their content is not read."""
         for path in sorted(self.folder.glob("[!.]*/*.json")):
-            told = described(_Description, path.with_suffix(".tar"))
-            if told:
-                yield _tree(told, path.parent)
+            description = described(_Description, path.with_suffix(".tar"))
+            if description:
+                yield _tree(description, path.parent)
 
     def get(self, base: str, digest: str) -> DebTree | None:
         """Return the tree of a base with this digest, verified; None if it is not in the store.
@@ -86,10 +86,10 @@ class TreeStore:
             VerificationFailed: The file is not what its description says; it is gone then.
         """
         place = self._place(base)
-        told = tree_descriptions.with_digest(_Description, place, digest)
-        if told is None:
+        description = tree_descriptions.with_digest(_Description, place, digest)
+        if description is None:
             return None
-        tree = _tree(told, place)
+        tree = _tree(description, place)
         verified(tree.path, digest, self.trusted)
         return tree
 
@@ -114,21 +114,21 @@ class TreeStore:
         return self.folder / base
 
 
-def _tree(told: _Description, place: Path) -> DebTree:
+def _tree(description: _Description, place: Path) -> DebTree:
     return DebTree(
-        id=told.id,
-        path=tar_of(place, told.digest),
-        digest=told.digest,
-        size=told.size,
-        suite=told.suite,
-        packages=told.packages,
-        missing=told.missing,
-        cleared=told.cleared,
+        id=description.id,
+        path=tar_of(place, description.digest),
+        digest=description.digest,
+        size=description.size,
+        suite=description.suite,
+        packages=description.packages,
+        missing=description.missing,
+        cleared=description.cleared,
     )
 
 
 def _description(tree: DebTree) -> bytes:
-    told = _Description(
+    description = _Description(
         schema=SCHEMA,
         id=tree.id,
         digest=tree.digest,
@@ -138,7 +138,7 @@ def _description(tree: DebTree) -> bytes:
         missing=tree.missing,
         cleared=tree.cleared,
     )
-    return indented_json(structure.dump(told))
+    return indented_json(structure.dump(description))
 
 
 def _package(values: object) -> OsPackagePin:

@@ -74,8 +74,10 @@ def fetch_uv(pin: ToolPin, *, uv: Uv, folder: Path) -> Path:
     release = f"{ToolName.UV}=={pin.version}"
     failure = uv.run([*command, release])
     if failure is not None:
-        told = "\n".join(failure.splitlines()[-4:])
-        raise SourceUnreachable(f"uv {pin.version} of the lock is not available:\n{told}", hint="run `envbuilder lock`")
+        output = "\n".join(failure.splitlines()[-4:])
+        raise SourceUnreachable(
+            f"uv {pin.version} of the lock is not available:\n{output}", hint="run `envbuilder lock`"
+        )
     program = folder / "bin" / ToolName.UV
     if program.is_symlink() or not has_digest(program, f"sha256:{pin.sha256}"):
         raise VerificationFailed(

@@ -227,9 +227,9 @@ class DockerApi:
     def start_command(self, container: str, command: tuple[str, ...]) -> str:
         """Prepare a command in a running container; return its id."""
 
-        def refusal(said: str) -> EnvbuilderError:
+        def refusal(message: str) -> EnvbuilderError:
             return EngineError(
-                f"cannot run a command in {container}: {said}", hint="`docker ps` lists the running containers"
+                f"cannot run a command in {container}: {message}", hint="`docker ps` lists the running containers"
             )
 
         with translated(refusal):

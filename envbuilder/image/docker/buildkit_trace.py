@@ -133,15 +133,15 @@ class TraceReader:
         started = self._open.pop(vertex.digest)
         self._closed[vertex.digest] = vertex.completed
         for key in sorted(key for key in self._lines if key[0] == vertex.digest):
-            yield from self._said(vertex.digest, self._lines.pop(key).flush())
+            yield from self._output_events(vertex.digest, self._lines.pop(key).flush())
         seconds = 0.0 if vertex.cached else max(0, vertex.completed - started) / _NANOSECONDS
         yield StepFinished(step=vertex.name, seconds=seconds, cached=vertex.cached, error=vertex.error)
 
     def _write(self, *, digest: str, stream: int, piece: bytes) -> Iterator[BuildEvent]:
         splitter = self._lines.setdefault((digest, stream), LineSplitter())
-        yield from self._said(digest, splitter.feed(piece))
+        yield from self._output_events(digest, splitter.feed(piece))
 
-    def _said(self, digest: str, lines: Iterator[str]) -> Iterator[StepOutput]:
+    def _output_events(self, digest: str, lines: Iterator[str]) -> Iterator[StepOutput]:
         return (StepOutput(step=self._names.get(digest, ""), text=line) for line in lines)
 
 

@@ -57,8 +57,8 @@ def _refusal(error: BaseException, refusal: Refusal) -> EnvbuilderError:
 def _unavailable(error: BaseException, _: Refusal) -> EnvbuilderError:
     causes = tuple(_causes(error))
     denied = any(isinstance(cause, PermissionError) for cause in causes)
-    said = next((cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror), str(error))
-    return EngineUnavailable(f"no container engine answers: {said}", hint=_PERMISSION if denied else _START)
+    reason = next((cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror), str(error))
+    return EngineUnavailable(f"no container engine answers: {reason}", hint=_PERMISSION if denied else _START)
 
 
 def _misconfigured(error: BaseException, _: Refusal) -> EnvbuilderError:

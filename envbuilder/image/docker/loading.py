@@ -88,11 +88,11 @@ def _send_missing(api: DockerApi, image: AssembledImage, store: Store) -> int:
 
 def _send(api: DockerApi, image: AssembledImage, store: Store, present: int) -> None:
     for message in api.load(tar_blocks(_members(image, store, image.layers[present:]))):
-        said = failure(message)
-        if said and _NO_SPACE in said:
-            raise DiskFull(f"no space for the image: {said}", hint="check `docker system df`")
-        if said:
-            raise EngineError(f"the engine cannot load the image: {said}")
+        error = failure(message)
+        if error and _NO_SPACE in error:
+            raise DiskFull(f"no space for the image: {error}", hint="check `docker system df`")
+        if error:
+            raise EngineError(f"the engine cannot load the image: {error}")
 
 
 def _present_layers(api: DockerApi, image: AssembledImage) -> int:

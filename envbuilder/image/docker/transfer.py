@@ -29,7 +29,9 @@ _NO_SPACE = "no space left on device"
 
 def registry_digest(api: DockerApi, reference: ImageRef) -> str:
     """Return the manifest digest that the registry has for a reference."""
-    digest = text(api.distribution(str(reference), lambda said: _unreachable(reference, said)), "Descriptor", "digest")
+    digest = text(
+        api.distribution(str(reference), lambda reason: _unreachable(reference, reason)), "Descriptor", "digest"
+    )
     if not is_digest(digest):
         raise _unreachable(reference, f"the registry returned {digest!r} instead of a digest")
     return digest
@@ -37,7 +39,7 @@ def registry_digest(api: DockerApi, reference: ImageRef) -> str:
 
 def pull(api: DockerApi, reference: ImageRef, listener: Listener) -> ImageInfo:
     """Pull an image and return its description."""
-    for message in api.pull(reference, lambda said: _unreachable(reference, said)):
+    for message in api.pull(reference, lambda reason: _unreachable(reference, reason)):
         if failure(message):
             raise _unreachable(reference, failure(message))
         _report(message, listener)
@@ -102,7 +104,7 @@ def push(api: DockerApi, reference: ImageRef, listener: Listener, clock: Callabl
     """Push an image and count the bytes that were sent."""
     began = clock()
     ledger = _Ledger()
-    for message in api.push(reference, lambda said: _unsent(reference, said)):
+    for message in api.push(reference, lambda reason: _unsent(reference, reason)):
         if failure(message):
             raise _unsent(reference, failure(message))
         ledger.note(message)
@@ -135,21 +137,21 @@ def _present(api: DockerApi, name: str) -> ImageInfo:
     return image_info(found)
 
 
-def _unreachable(reference: ImageRef, said: str) -> EnvbuilderError:
-    if _NO_SPACE in said:
-        return DiskFull(f"no space for {reference}: {said}", hint="check `docker system df`")
+def _unreachable(reference: ImageRef, reason: str) -> EnvbuilderError:
+    if _NO_SPACE in reason:
+        return DiskFull(f"no space for {reference}: {reason}", hint="check `docker system df`")
     return SourceUnreachable(
-        f"{reference} is not available from its registry: {said}",
+        f"{reference} is not available from its registry: {reason}",
         hint="name a mirror of the registry, log in with `docker login`, or see `envbuilder base bootstrap`",
     )
 
 
-def _unsent(reference: ImageRef, said: str) -> EnvbuilderError:
-    if _NOT_HERE.search(said):
-        return EngineError(f"the engine has no image {reference}: {said}", hint="build it with this tag first")
-    if _NO_SPACE in said:
-        return DiskFull(f"no space while {reference} was pushed: {said}", hint="check `docker system df`")
+def _unsent(reference: ImageRef, reason: str) -> EnvbuilderError:
+    if _NOT_HERE.search(reason):
+        return EngineError(f"the engine has no image {reference}: {reason}", hint="build it with this tag first")
+    if _NO_SPACE in reason:
+        return DiskFull(f"no space while {reference} was pushed: {reason}", hint="check `docker system df`")
     return SourceUnreachable(
-        f"the registry of {reference} refused it: {said}",
+        f"the registry of {reference} refused it: {reason}",
         hint="check that the registry is reachable, and log in with `docker login`",
     )

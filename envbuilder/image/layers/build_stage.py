@@ -211,8 +211,8 @@ def build_in_stage(sdist: Path, name: str, stage: BuildStage, store: Store) -> s
         if result.timed_out:
             raise build_failure(name, f"the build did not finish within {_TIME_LIMIT:.0f} s")
         if result.status or result.copied is None:
-            said = (result.stdout + result.stderr).decode("utf-8", "replace").splitlines()[-_TAIL_LINES:]
-            raise build_failure(name, "\n".join((f"the build exited with status {result.status}:", *said)))
+            lines = (result.stdout + result.stderr).decode("utf-8", "replace").splitlines()[-_TAIL_LINES:]
+            raise build_failure(name, "\n".join((f"the build exited with status {result.status}:", *lines)))
         return kept_wheel(result.copied, name, root, store)
 
 

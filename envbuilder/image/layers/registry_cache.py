@@ -108,7 +108,7 @@ class RegistryLayerCache:
                     place,
                     (layer,),
                     self.store,
-                    listener=lambda seen: watch.tell(seen.item, seen.current, seen.total),
+                    listener=lambda seen: watch.report(seen.item, seen.current, seen.total),
                 )
             except _FAILURES as error:
                 return f"not taken from the layer cache {place.repository}: {error.message}"

@@ -48,7 +48,7 @@ class Journal:
     _seconds: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def tell(self, event: BuildEvent) -> None:
+    def emit(self, event: BuildEvent) -> None:
         """Pass an event on."""
         with self._lock:
             self.listener(event)
@@ -68,13 +68,13 @@ class Journal:
         """Begin a step; return the time."""
         began = self.clock()
         self._steps.append((name, began))
-        self.tell(StepStarted(step=name))
+        self.emit(StepStarted(step=name))
         return began
 
     def finish(self, name: str, began: float, error: str = "") -> None:
         """End a step."""
         self._seconds[name] = self.clock() - began
-        self.tell(StepFinished(step=name, seconds=self._seconds[name], cached=False, error=error))
+        self.emit(StepFinished(step=name, seconds=self._seconds[name], cached=False, error=error))
 
     def steps(self) -> tuple[BuildStep, ...]:
         """Return all steps, in the order of their start."""
@@ -202,7 +202,7 @@ class Fetching:
     def _pulled(self, total: int) -> Callable[[Transfer], None]:
         def listen(transfer: Transfer) -> None:
             self._progress[transfer.item] = transfer.current
-            self.journal.tell(Transfer(item="pulled", current=sum(self._progress.values()), total=total))
+            self.journal.emit(Transfer(item="pulled", current=sum(self._progress.values()), total=total))
 
         return listen
 
@@ -210,7 +210,7 @@ class Fetching:
         def progress(done: int, _all: int) -> None:
             self.cancellation.check()
             self._progress[sha256] = done
-            self.journal.tell(Transfer(item="downloaded", current=sum(self._progress.values()), total=total))
+            self.journal.emit(Transfer(item="downloaded", current=sum(self._progress.values()), total=total))
 
         return progress
 

@@ -110,11 +110,11 @@ class RegistryMirror:
         if not size:
             raise SourceUnreachable(f"{self.repository} does not state the size of {file.file}")
 
-        def tell(transfer: Transfer) -> None:
+        def report(transfer: Transfer) -> None:
             progress(transfer.current, transfer.total)
 
         blob = Descriptor(media_type=_TYPE, digest=f"sha256:{file.sha256}", size=size)
-        fetch_blobs(self.client(), self._reference, (blob,), self.store, listener=tell)
+        fetch_blobs(self.client(), self._reference, (blob,), self.store, listener=report)
 
     def _size(self, file: IndexFile) -> int | None:
         return self.client().repository(self._reference).blob_size(f"sha256:{file.sha256}")

@@ -138,10 +138,10 @@ def _not_started(result: RunResult, image: str) -> RunResult:
     Raises:
         EngineError: The image itself cannot be started.
     """
-    said = [line for line in result.stderr.decode(errors="replace").splitlines() if line.startswith("FATAL:")]
-    if not said:
+    fatal_lines = [line for line in result.stderr.decode(errors="replace").splitlines() if line.startswith("FATAL:")]
+    if not fatal_lines:
         return result
-    message = said[-1].removeprefix("FATAL:").strip()
+    message = fatal_lines[-1].removeprefix("FATAL:").strip()
     status = status_of_failed_start(message)
     if status and (message.startswith('"') or "exec " in message):
         return replace(result, status=status)

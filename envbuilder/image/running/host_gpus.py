@@ -65,8 +65,8 @@ def _listed(program: str) -> DeviceEdits:
     """Return the device nodes and files that the program lists, all at the same paths as on this host."""
     ended = wait_for((program, "list"), timeout=_SECONDS, environ={"PATH": os.defpath})
     if ended.status:
-        said = ended.stderr.decode(errors="replace").strip()
-        raise ToolFailed(f"{program} list exited with status {ended.status}: {said}", hint="check it: nvidia-smi")
+        message = ended.stderr.decode(errors="replace").strip()
+        raise ToolFailed(f"{program} list exited with status {ended.status}: {message}", hint="check it: nvidia-smi")
     paths = [line for line in ended.stdout.decode(errors="replace").splitlines() if line.startswith("/")]
     return DeviceEdits(
         nodes=tuple((path, path) for path in paths if path.startswith("/dev/")),

@@ -80,5 +80,5 @@ class PodmanKeeping:
 
 
 def last_line(result: RunResult) -> str:
-    """Return what a program said last."""
+    """Return what a program printed last."""
     return (result.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]

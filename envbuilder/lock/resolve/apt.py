@@ -76,12 +76,12 @@ def _pin(line: str) -> OsPackagePin:
 
 
 def _failure(result: RunResult, packages: tuple[str, ...]) -> ResolutionFailed | SourceUnreachable:
-    told = "\n".join(result.stderr.decode(errors="replace").splitlines()[-8:])
-    if "Unable to locate package" in told or "has no installation candidate" in told or "was not found" in told:
+    output = "\n".join(result.stderr.decode(errors="replace").splitlines()[-8:])
+    if "Unable to locate package" in output or "has no installation candidate" in output or "was not found" in output:
         return ResolutionFailed(
-            f"apt cannot install all of {', '.join(packages)}:\n{told}", hint="check `apt:` in envbuilder.yaml"
+            f"apt cannot install all of {', '.join(packages)}:\n{output}", hint="check `apt:` in envbuilder.yaml"
         )
     return SourceUnreachable(
-        f"the OS packages {', '.join(packages)} cannot be looked up:\n{told}",
+        f"the OS packages {', '.join(packages)} cannot be looked up:\n{output}",
         hint="check the network; apt in the base uses the archives that the base is configured for",
     )

@@ -120,32 +120,32 @@ def _stand_ins(folder: Path, wanted: Resolution) -> Iterator[str]:
 
 
 def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreachable:
-    told = "\n".join(line for line in output.splitlines() if line.strip() and not line.startswith("warning:"))
+    explanation = "\n".join(line for line in output.splitlines() if line.strip() and not line.startswith("warning:"))
     if index_is_silent(output) and "No solution found" not in output:
         return SourceUnreachable(
-            f"the package index does not answer:\n{told}",
+            f"the package index does not answer:\n{explanation}",
             hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index under `sources:`",
         )
-    told = _MARKERS.sub("", told)
+    explanation = _MARKERS.sub("", explanation)
     problem = f"the packages conflict for Python {wanted.python} as of {wanted.cutoff}"
-    version = _provided_in(told, wanted)
+    version = _provided_in(explanation, wanted)
     if version:
         return ResolutionFailed(
-            f"{problem}; the environment has TensorFlow {version}, in all its distributions:\n{told}",
+            f"{problem}; the environment has TensorFlow {version}, in all its distributions:\n{explanation}",
             hint="choose versions for this TensorFlow, or another environment: `envbuilder list`",
         )
     return ResolutionFailed(
-        f"{problem}:\n{told}",
+        f"{problem}:\n{explanation}",
         hint="relax the versions of your packages, set a later `cutoff:`, or list a pure Python package without wheels "
         "under `source_builds:`",
     )
 
 
-def _provided_in(told: str, wanted: Resolution) -> str:
+def _provided_in(explanation: str, wanted: Resolution) -> str:
     """Return the version of a provided TensorFlow that uv's explanation names; empty if it names none."""
     for pin in wanted.provided:
         name, _, version = pin.partition("==")
-        if name in DISTRIBUTIONS and re.search(rf"(?<![\w.-]){re.escape(name)}[=<>~!]", told):
+        if name in DISTRIBUTIONS and re.search(rf"(?<![\w.-]){re.escape(name)}[=<>~!]", explanation):
             return version
     return ""
 

@@ -112,9 +112,9 @@ def _pack(task: Task, tree: Tree, sandbox: Sandbox) -> None:
         raise _failure(result.status, result.stderr.decode(errors="replace"))
 
 
-def _failure(status: int, said: str) -> ToolFailed | DiskFull:
-    tail = "\n".join(f"  {line}" for line in said.splitlines()[-_TAIL_LINES:])
-    if any(word in said.lower() for word in _FULL):
+def _failure(status: int, output: str) -> ToolFailed | DiskFull:
+    tail = "\n".join(f"  {line}" for line in output.splitlines()[-_TAIL_LINES:])
+    if any(word in output.lower() for word in _FULL):
         return DiskFull(f"no room for the squashfs file; mksquashfs wrote\n{tail}")
     return ToolFailed(
         f"mksquashfs exited with status {status}; it wrote\n{tail}",

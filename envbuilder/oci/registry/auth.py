@@ -163,14 +163,14 @@ class Authorizer:
         content = answer.content(_LONGEST_ANSWER)
         if answer.status != 200:
             raise refused(answer.subject, answer.status, content, self.secrets())
-        told = parsed(content)
-        token = text(told, "token") or text(told, "access_token")
+        response = parsed(content)
+        token = text(response, "token") or text(response, "access_token")
         if not _VISIBLE.fullmatch(token):
             raise SourceUnreachable(
                 f"{answer.subject}: the response contains no token", hint="ask the registry's operator"
             )
         self._tokens.append(token)
-        return _Ticket(header=f"Bearer {token}", ends=self._pacing.clock() + _life(told))
+        return _Ticket(header=f"Bearer {token}", ends=self._pacing.clock() + _life(response))
 
 
 def chosen(challenges: Sequence[str]) -> Challenge | None:
@@ -210,8 +210,8 @@ def _challenges(line: str) -> list[Challenge]:
     return found
 
 
-def _life(told: object) -> float:
+def _life(response: object) -> float:
     """Return the seconds for which a token is used: its lifetime without the last ten, or half of a shorter one."""
-    life = at(told, "expires_in")
+    life = at(response, "expires_in")
     seconds = float(life) if isinstance(life, int | float) and life > 0 else _DEFAULT_LIFE
     return max(seconds - _MARGIN, seconds / 2)

@@ -257,10 +257,10 @@ class Repository:
 def _manifest(answer: Answer, content: bytes, name: str) -> SmallBlob:
     declared = answer.headers.get("Content-Type", "").partition(";")[0].strip()
     found = document(text(parsed(content), "mediaType") or declared, content)
-    told = name if is_digest(name) else answer.headers.get("Docker-Content-Digest", "")
-    if is_digest(told) and found.descriptor.digest != told:
+    wanted = name if is_digest(name) else answer.headers.get("Docker-Content-Digest", "")
+    if is_digest(wanted) and found.descriptor.digest != wanted:
         raise VerificationFailed(
-            f"{answer.subject}: the registry returned content with the digest {found.descriptor.digest}, not {told}",
+            f"{answer.subject}: the registry returned content with the digest {found.descriptor.digest}, not {wanted}",
             hint="the registry or a proxy returned different content; try again, or use another registry",
         )
     return found

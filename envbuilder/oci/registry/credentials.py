@@ -120,7 +120,7 @@ class RegistryLogins:
                 return None
             # Its output may contain the secret.
             raise ToolFailed(f"{name} exited with status {ran.returncode}", hint=hint)
-        return _told(record(parsed(ran.stdout)), name, hint)
+        return _parsed_credentials(record(parsed(ran.stdout)), name, hint)
 
 
 def _config(path: Path) -> Record:
@@ -165,7 +165,7 @@ def _fault(path: Path, place: str, problem: str) -> InvalidInput:
     return InvalidInput((fault,), hint="fix that file, or run `docker login HOST` again")
 
 
-def _told(answer: Record, name: str, hint: str) -> Credentials | None:
+def _parsed_credentials(answer: Record, name: str, hint: str) -> Credentials | None:
     user, secret = text(answer, "Username"), text(answer, "Secret")
     if not secret:
         if answer:

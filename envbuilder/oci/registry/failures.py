@@ -52,14 +52,14 @@ def refused(subject: str, status: int, body: bytes, secrets: Iterable[str] = ())
 
     `secrets` are texts that must not be printed, even if the registry repeats them.
     """
-    return SourceUnreachable(f"{subject}: {said(status, body, secrets)}", hint=_hint(status))
+    return SourceUnreachable(f"{subject}: {error_message(status, body, secrets)}", hint=_hint(status))
 
 
-def said(status: int, body: bytes, secrets: Iterable[str] = ()) -> str:
+def error_message(status: int, body: bytes, secrets: Iterable[str] = ()) -> str:
     """Return the registry's message: status, and code and message of its errors.
 
     Example:
-        >>> said(404, b'{"errors":[{"code":"NAME_UNKNOWN","message":"no such name"}]}')
+        >>> error_message(404, b'{"errors":[{"code":"NAME_UNKNOWN","message":"no such name"}]}')
         'the registry answers 404 Not Found (NAME_UNKNOWN: no such name)'
     """
     errors = records(parsed(body), "errors")[:_MOST_ERRORS]

@@ -28,7 +28,7 @@ class TransferState:
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
-    def tell(self, item: str, current: int, total: int) -> None:
+    def report(self, item: str, current: int, total: int) -> None:
         """Report bytes of an item.
 
         Raises:

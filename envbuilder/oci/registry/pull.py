@@ -186,7 +186,7 @@ def _read_on(repository: Repository, blob: Descriptor, receiver: Receiver, watch
             receiver.restart()
         for chunk in () if answer.status == 416 else _within(answer, blob.size - receiver.size, receiver):
             receiver.write(chunk)
-            watch.tell(blob.digest, receiver.size, blob.size)
+            watch.report(blob.digest, receiver.size, blob.size)
     if receiver.size < blob.size:
         raise Interrupted(f"{request.subject}: the registry returned only a part of it")
 

@@ -281,13 +281,13 @@ def _attach(repository: Repository, image: AssembledImage) -> None:
 def _put_verified(repository: Repository, manifest: SmallBlob, name: str) -> Mapping[str, str]:
     """Write a manifest; raise an error if the registry reports another digest."""
     headers = repository.put_manifest(manifest, name)
-    told = headers.get("Docker-Content-Digest", "")
-    if not told:
+    reported_digest = headers.get("Docker-Content-Digest", "")
+    if not reported_digest:
         stored = repository.manifest(name)
-        told = stored.descriptor.digest if stored else "nothing"
-    if told != manifest.descriptor.digest:
+        reported_digest = stored.descriptor.digest if stored else "nothing"
+    if reported_digest != manifest.descriptor.digest:
         raise VerificationFailed(
-            f"{repository.place}: the registry has {told} under {name}, not {manifest.descriptor.digest}",
+            f"{repository.place}: the registry has {reported_digest} under {name}, not {manifest.descriptor.digest}",
             hint="the registry or a proxy changes pushed content; use another registry",
         )
     return headers

@@ -16,7 +16,7 @@ from envbuilder.core.http.failures import BROKE, CERTIFICATE, CLOCK, CLOCK_HINT,
 from envbuilder.core.http.limits import MOST_WAITED, SECONDS, ServerAbandoned, Stalled, TooLong, decimal, whole
 from envbuilder.core.http.origins import is_loopback, origin
 from envbuilder.core.http.retries import retry_after
-from envbuilder.oci.registry.failures import Interrupted, said
+from envbuilder.oci.registry.failures import Interrupted, error_message
 
 Body: TypeAlias = bytes | Callable[[], Iterator[bytes]] | None
 """Bytes, or a function that returns them again for each attempt; the headers then include `Content-Length`."""
@@ -200,7 +200,7 @@ class Transport:
         if answer.status != 429 and answer.status < 500:
             return answer
         with answer:
-            words = f"{request.subject}: {said(answer.status, answer.start(_LONGEST_ERROR), request.secrets)}"
+            words = f"{request.subject}: {error_message(answer.status, answer.start(_LONGEST_ERROR), request.secrets)}"
         asked = retry_after(answer.headers)
         if not asked:
             raise Interrupted(words, asked=asked, hint="try again later")

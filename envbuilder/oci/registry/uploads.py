@@ -189,7 +189,7 @@ class Upload:
             self._see(start, data)
             start += len(data)
             yield data
-            self.watch.tell(self.item, start, self.blob.size)
+            self.watch.report(self.item, start, self.blob.size)
 
     def _see(self, start: int, data: bytes) -> None:
         """Hash bytes that were not hashed before, since a piece may be read twice."""

@@ -116,11 +116,11 @@ def candidates(work: Path, search_path: str) -> tuple[Runc | Namespaces, ...]:
     """Return all sandboxes for this machine, the best first."""
     as_root = (True, False) if os.geteuid() == 0 else (False,)
     program = shutil.which("runc", path=search_path)
-    told = _told(program) if program else ""
-    version = told.partition("\n")[0].removeprefix("runc version ")
+    version_output = _version_output(program) if program else ""
+    version = version_output.partition("\n")[0].removeprefix("runc version ")
     return (
         *(
-            Runc(program=program, version=version, work=work, as_root=root, filters="libseccomp" in told)
+            Runc(program=program, version=version, work=work, as_root=root, filters="libseccomp" in version_output)
             for root in as_root
             if program
         ),
@@ -206,9 +206,9 @@ def why_not(way: Sandbox, changes: Path | None = None) -> str:
     return f"a trial exited with status {result.status}: {result.stderr.decode(errors='replace').strip()}"
 
 
-def _told(program: str) -> str:
+def _version_output(program: str) -> str:
     try:
-        said = wait_for((program, "--version"), timeout=_SECONDS_TO_TRY, environ={"PATH": os.defpath})
+        result = wait_for((program, "--version"), timeout=_SECONDS_TO_TRY, environ={"PATH": os.defpath})
     except OSError:
         return ""
-    return said.stdout.decode(errors="replace")
+    return result.stdout.decode(errors="replace")

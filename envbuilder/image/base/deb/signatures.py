@@ -82,18 +82,18 @@ class Keyring:
             content, signed = Path(work) / "content", Path(work) / "content.asc"
             content.write_bytes(text.encode("utf-8", "surrogateescape"))
             signed.write_bytes(signature.encode("utf-8", "surrogateescape"))
-            said = self._run(("gpgv", "--status-fd", "1"), signed, content, name)
-            if said is not None:
-                self._refuse_unsigned(tuple(_signatures(said.stdout.decode("utf-8", "replace"))), name)
+            result = self._run(("gpgv", "--status-fd", "1"), signed, content, name)
+            if result is not None:
+                self._refuse_unsigned(tuple(_signatures(result.stdout.decode("utf-8", "replace"))), name)
                 return text
-            said = self._run(("sqv",), signed, content, name)
-        if said is None:
+            result = self._run(("sqv",), signed, content, name)
+        if result is None:
             raise ToolMissing(
                 f"the signature of {name} cannot be checked: gpgv and sqv are missing",
                 hint=self._install,
             )
         # sqv itself rejects keys and digests that are weak, expired or revoked, and prints the accepted keys.
-        if said.returncode or not _FINGERPRINTS.fullmatch(said.stdout):
+        if result.returncode or not _FINGERPRINTS.fullmatch(result.stdout):
             raise VerificationFailed(f"{name} is not signed by a key of {self.file}", hint=self._newer)
         return text
 
@@ -195,12 +195,12 @@ def _signatures(status: str) -> Iterator[_Signature]:
     lines = [line.removeprefix(_STATUS).split(" ") for line in status.splitlines() if line.startswith(_STATUS)]
     starts = [number for number, (word, *_) in enumerate(lines) if word == "NEWSIG"]
     for start, end in pairwise((*starts, len(lines))):
-        told = {word: values for word, *values in lines[start:end]}
-        named = next((told[word] for word in ("GOODSIG", "BADSIG", *_TROUBLES) if told.get(word)), [""])
-        valid = told.get("VALIDSIG", [])
+        status_args = {word: values for word, *values in lines[start:end]}
+        named = next((status_args[word] for word in ("GOODSIG", "BADSIG", *_TROUBLES) if status_args.get(word)), [""])
+        valid = status_args.get("VALIDSIG", [])
         complete = len(valid) >= _VALID_FIELDS
         yield _Signature(
-            words=frozenset(told),
+            words=frozenset(status_args),
             key=named[0],
             fingerprint=valid[0] if complete else "",
             algorithm=valid[6] if complete else "",

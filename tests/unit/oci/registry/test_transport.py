@@ -20,7 +20,7 @@ from envbuilder.core.http.retries import Patience
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.failures import Interrupted, said
+from envbuilder.oci.registry.failures import Interrupted, error_message
 from envbuilder.oci.registry.parallel import TransferState, ignore
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.registry.push import push
@@ -283,7 +283,7 @@ def test_a_certificate_of_an_unknown_issuer_is_refused_at_once(secure: Registry,
 
 def test_what_a_registry_says_is_short_and_on_one_line() -> None:
     body = b'{"errors":[{"code":"A","message":"x\\u001b[31m\\n%s"}]}' % (b"y" * 5000)
-    words = said(599, body)
+    words = error_message(599, body)
     assert len(words) < 400
     assert words.isprintable()
-    assert said(404, b"<html>") == "the registry answers 404 Not Found"
+    assert error_message(404, b"<html>") == "the registry answers 404 Not Found"
