@@ -28,3 +28,21 @@ def commands_and_groups(group: click.Group = cli, words: tuple[str, ...] = ()) -
 def commands() -> dict[str, click.Command]:
     """Return every command by its words; groups are left out."""
     return {name: each for name, each in commands_and_groups().items() if not isinstance(each, click.Group)}
+
+
+def command_of(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the name of the command that some words call, and the words after it.
+
+    Raises:
+        StopIteration: The words name no command.
+    """
+    names = (" ".join(words[:2]), words[0])
+    known = commands()
+    return next((name, words[len(name.split()) :]) for name in names if name in known)
+
+
+def options(command: click.Command) -> set[str]:
+    """Return the spellings of all options of a command."""
+    return {
+        name for each in command.params if isinstance(each, click.Option) for name in (*each.opts, *each.secondary_opts)
+    }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import click
 import pytest
 
-from tests.command_tree import commands
+from tests.command_tree import command_of, commands, options
 from tests.fakes.catalogs import ROOT
 
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -34,13 +34,6 @@ class Example:
 
 
 COMMANDS = commands()
-
-
-def options(command: click.Command) -> set[str]:
-    """Return the spellings of all options of a command."""
-    return {
-        name for each in command.params if isinstance(each, click.Option) for name in (*each.opts, *each.secondary_opts)
-    }
 
 
 def section(name_of_command: str) -> str:
@@ -73,12 +66,6 @@ def words(line: str) -> Iterator[str]:
     return itertools.takewhile(lambda word: not set(word) <= set("();<>|&"), lexer)
 
 
-def split(typed: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Return the name of the command, and the words after it."""
-    names = (" ".join(typed[:2]), typed[0])
-    return next((name, typed[len(name.split()) :]) for name in names if name in COMMANDS)
-
-
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_a_section_in_the_page(name: str) -> None:
     assert section(name)
@@ -109,7 +96,7 @@ def test_the_examples_are_found() -> None:
 def test_an_example_uses_a_command_and_options_that_exist(example: Example) -> None:
     if example.words[0].startswith("[") or example.words == ("--help",):
         return
-    name, rest = split(example.words)
+    name, rest = command_of(example.words)
     own = rest[: rest.index("--")] if "--" in rest else rest
 
     assert {word.split("=")[0] for word in own if re.match(r"--?[a-z]", word)} <= options(COMMANDS[name]) | {"--help"}

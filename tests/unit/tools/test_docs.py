@@ -12,9 +12,8 @@ from envbuilder import api
 from envbuilder.catalog.environments import Environment
 from envbuilder.cli.documents.schemas import DOCUMENTS
 from envbuilder.cli.global_options import GlobalOption
-from tests.command_tree import commands, commands_and_groups
+from tests.command_tree import commands, commands_and_groups, options
 from tests.fakes.catalogs import ROOT, real_catalog
-from tests.repo.test_command_line_page import options
 from tools.docs.commands import command_pages
 from tools.docs.environments import environment_pages, linked
 from tools.docs.interface import PAGE as INTERFACE
