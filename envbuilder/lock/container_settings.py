@@ -1,4 +1,4 @@
-"""Settings of the containers of an image: what they start, where, as which user, and what they tell about themselves.
+"""Settings of the containers of an image: command, directory, user, labels.
 
 They are the same in a spec, in its lock and in a plan; an unset one is in none of the documents.
 """

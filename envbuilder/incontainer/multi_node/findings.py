@@ -29,7 +29,7 @@ def of_port(document):
     """Yield the outcome of a port that was not free: nothing else was tried."""
     port = document["facts"]["port"]
     if not port["ok"]:
-        yield FAILED, "ports-free", told(port)
+        yield FAILED, "ports-free", error_line(port)
 
 
 def of_workers(document):
@@ -56,7 +56,7 @@ def of_steps(document):
         fact = document["facts"][name]
         if not fact["ok"] and fact["error"]["type"] != NOT_TRIED:
             missing = fact["error"]["type"] == "AttributeError" and "MultiWorkerMirroredStrategy" in fact["error"]["message"]
-            text = "this release has no MultiWorkerMirroredStrategy" if missing else told(fact)
+            text = "this release has no MultiWorkerMirroredStrategy" if missing else error_line(fact)
             yield (NOT_PROVEN if missing else FAILED), check, text
             return
 
@@ -92,7 +92,7 @@ def difference(found, wanted):
     return apart / (largest or 1.0) if len(found) == len(wanted) else float("inf")
 
 
-def told(fact):
+def error_line(fact):
     """Return the error of a fact in one line."""
     message = fact["error"]["message"].strip().splitlines() or [""]
     return "{0}: {1}".format(fact["error"]["type"], message[0][:300])

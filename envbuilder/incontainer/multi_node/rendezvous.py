@@ -157,9 +157,9 @@ def listener(port):
 class Rendezvous(object):
     """All other workers, and the port of this one."""
 
-    def __init__(self, addresses, index, told):
+    def __init__(self, addresses, index, identity):
         self.started = CLOCK()
-        self.hello = dict(told, envbuilder=PROTOCOL, index=index, workers=addresses)
+        self.hello = dict(identity, envbuilder=PROTOCOL, index=index, workers=addresses)
         self.index, self.port = index, host_and_port(addresses[index])[1]
         self.peers = [Peer(number, address) for number, address in enumerate(addresses) if number != index]
         self.door, self.closed, self.held = None, False, []
@@ -206,10 +206,10 @@ class Rendezvous(object):
             if peer.index == hello.get("index"):
                 peer.heard = self.since()
 
-    def meet(self, wait, remind, tell):
+    def meet(self, wait, remind, report):
         """Connect to all, and wait until all have connected; return whether that happened in time.
 
-        Every `remind` seconds, `tell` gets a line for each worker that is still missing.
+        Every `remind` seconds, `report` gets a line for each worker that is still missing.
         """
         deadline, reminder = CLOCK() + wait, CLOCK() + remind
         for peer in self.peers:
@@ -220,7 +220,7 @@ class Rendezvous(object):
                 reminder = CLOCK() + remind
                 for peer in self.peers:
                     if peer.missing():
-                        tell(u"worker {0} waits for worker {1}".format(self.index, peer.missing()))
+                        report(u"worker {0} waits for worker {1}".format(self.index, peer.missing()))
         return self.complete()
 
     def complete(self):
@@ -255,8 +255,8 @@ class Rendezvous(object):
         if self.door is not None:
             self.door.close()
 
-    def tell(self, word):
-        """Tell all others something."""
+    def send(self, word):
+        """Send a message to all others."""
         for connection in self.held:
             try:
                 send(connection, word)

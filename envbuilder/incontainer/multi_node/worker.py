@@ -35,7 +35,7 @@ def own_tensorflow():
 
 
 def own_identity():
-    """Return what tells this worker apart: host, network, versions, proxies by name."""
+    """Return the identity of this worker: host, network, versions, proxies by name."""
     try:
         network = os.readlink("/proc/self/ns/net")
     except OSError:
@@ -67,7 +67,7 @@ def let_end(child, meeting, names):
     """Let the child end when all workers have finished: its server takes part in the last steps of the others."""
     while child.process.poll() is None and not all(name in child.seen for name in names):
         time.sleep(0.05)
-    meeting.tell({"finished": True})
+    meeting.send({"finished": True})
     while child.process.poll() is None and not meeting.all_finished():
         time.sleep(0.05)
     try:
@@ -96,7 +96,7 @@ def computed(meeting, config, limit, grace):
     return facts, log
 
 
-def tell(line):
+def print_line(line):
     """Write a line for people."""
     sys.stderr.write(u"envbuilder: {0}\n".format(line))
     sys.stderr.flush()
@@ -104,7 +104,7 @@ def tell(line):
 
 def obstacle_to(meeting, identity, wait, remind):
     """Meet all workers; return why TensorFlow is not started, or an empty text."""
-    if not meeting.meet(wait, remind, tell):
+    if not meeting.meet(wait, remind, print_line):
         return "not all workers met"
     if any(peer.hello["tensorflow"] != identity["tensorflow"] for peer in meeting.peers):
         # 2.4 and 2.15 wait for each other without end, and 2.1 crashes with 2.4 (measured 2026-11-23).
@@ -115,8 +115,8 @@ def obstacle_to(meeting, identity, wait, remind):
 def facts_of(cluster, wait, limit, grace, remind):
     """Return all facts of this worker and the rendezvous."""
     identity = own_identity()
-    told = dict((name, identity[name]) for name in ("host", "tensorflow", "python"))
-    meeting = Rendezvous(cluster["workers"], cluster["index"], told)
+    hello = dict((name, identity[name]) for name in ("host", "tensorflow", "python"))
+    meeting = Rendezvous(cluster["workers"], cluster["index"], hello)
     facts, log = {"port": look(meeting.listen)}, []
     obstacle = obstacle_to(meeting, identity, wait, remind) if facts["port"]["ok"] else "the port was not free"
     meeting.close()
@@ -152,13 +152,13 @@ def put(document, directory, output):
 def child_part(output):
     """Run the part of TensorFlow, and report each step as soon as it is done."""
 
-    def tell(document):
+    def write(document):
         os.write(output, (json.dumps(document, allow_nan=False) + "\n").encode("ascii"))
 
     def report(name, function, *arguments):
-        tell({"name": name})
+        write({"name": name})
         fact = look(function, *arguments)
-        tell({"name": name, "fact": fact})
+        write({"name": name, "fact": fact})
         return fact["ok"]
 
     if part_together(report):
@@ -222,6 +222,6 @@ def main():
         sys.stderr.write(line + u"\n")
     sys.stderr.flush()
     has_result = all(fact["ok"] for fact in document["facts"].values())
-    meeting.tell({"bye": "done" if has_result else "failed"})
+    meeting.send({"bye": "done" if has_result else "failed"})
     failed = any(outcome == FAILED for outcome, _, _ in findings(document))
     os._exit(1 if options.require_result and failed else 0)
