@@ -1,4 +1,4 @@
-"""The `SuiteRelease` file of a suite: its names, its date and its lists.
+"""The `Release` file of a suite: its names, its date and its lists.
 
 Source: https://wiki.debian.org/DebianRepository/Format, sections Release and By-Hash; the files of bullseye, bookworm,
 trixie, bionic and focal, read 2026-11-22.
