@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from envbuilder.catalog.advise.advice import Advice, Topic, Weight
 from envbuilder.core.versions import Release
-from envbuilder.lock.adopt import Adoption, GivenUp
+from envbuilder.lock.adopt import GivenUp
+from envbuilder.lock.adoption import Adoption
 from envbuilder.lock.project.clues import ClueKind, SourceLine, WarningKind
 
 

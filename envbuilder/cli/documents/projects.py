@@ -95,6 +95,14 @@ class PackageChange(TypedDict):
     reason: str
 
 
+class OtherPython(TypedDict):
+    """Another Python, for which pins have wheels that they lack for the chosen one, and its environment."""
+
+    python: str
+    environment: str
+    pins: list[str]
+
+
 class UnusedLine(TypedDict):
     """A line that was not used."""
 
@@ -130,6 +138,7 @@ class Adoption(TypedDict):
     source_builds: list[str]
     own_files: dict[str, str]
     changes: list[PackageChange]
+    other_python: OtherPython | None
     unused: list[UnusedLine]
     spec: str | None
     lock: WrittenLock | None

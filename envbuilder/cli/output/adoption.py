@@ -11,8 +11,9 @@ from envbuilder.cli.documents import projects as documents
 from envbuilder.cli.output.printing import folded, heading
 from envbuilder.core.names import requirement_name
 from envbuilder.core.structure import document_of
-from envbuilder.lock.adopt import DROPPED, Adoption, GivenUp
+from envbuilder.lock.adopt import DROPPED, GivenUp
 from envbuilder.lock.adopted_packages import PackageChange
+from envbuilder.lock.adoption import Adoption, OtherPython
 from envbuilder.lock.adoption_warnings import (
     AdoptionWarning,
     machine_warnings,
@@ -49,6 +50,8 @@ def _lines(adoption: Adoption) -> Iterator[str]:
     yield heading(_headline(adoption))
     yield from _environment_lines(adoption)
     yield from _section("What had to change", map(_change_line, adoption.changes))
+    if adoption.other_python:
+        yield from _section("What another Python would keep", _other_python_lines(adoption.other_python))
     yield from _section("Not taken over", _unused_lines(adoption.unused))
 
 
@@ -152,6 +155,14 @@ def _change_line(change: PackageChange) -> str:
     return f"  {change.before}: {f'now {change.after}' if change.after else 'left out'}; {change.reason}"
 
 
+def _other_python_lines(other: OtherPython) -> Iterator[str]:
+    python = other.advice.python.series
+    has = "has wheels" if len(other.pins) == 1 else "have wheels"
+    yield f"  {', '.join(other.pins)}: {has} for Python {python}"
+    command = f"this command with `--python {python}`, and with `-o FILE` if the spec exists"
+    yield f"  to try it: {command}; the environment is then {other.advice.environment}"
+
+
 def notes(adoption: Adoption) -> Mapping[str, str]:
     """Return the comments of the spec: the lines of the project that its fields come from, by field or value."""
     found = adoption.found
@@ -221,6 +232,7 @@ def adoption_document(
         "packages": list(spec.packages) if spec else [],
         "source_builds": list(spec.source_builds) if spec else [],
         "changes": [document_of(documents.PackageChange, each) for each in adoption.changes],
+        "other_python": _other_python(adoption.other_python) if adoption.other_python else None,
         "unused": [
             document_of(documents.UnusedLine, each.line, line=each.line.number, reason=each.reason)
             for each in adoption.unused
@@ -229,6 +241,12 @@ def adoption_document(
         "lock": lock,
         "lock_error": failure,
     }
+
+
+def _other_python(other: OtherPython) -> dict[str, Any]:
+    return document_of(
+        documents.OtherPython, other, python=other.advice.python.series, environment=other.advice.environment
+    )
 
 
 def _warning(warning: AdoptionWarning) -> dict[str, Any]:
