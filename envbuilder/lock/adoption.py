@@ -37,7 +37,7 @@ class Adoption:
         spec: Its spec; None if no environment fits.
         changes: Packages that could not be taken over as they are.
         not_copied: Lines that copy files which cannot be own files.
-        other_python: Another Python that would keep pins; None if there is none, or no pin lacks a wheel.
+        other_python: Another Python that has wheels of pins; None if there is none, or no pin lacks a wheel.
     """
 
     files: tuple[str, ...]

@@ -24,8 +24,8 @@ def other_python(catalog: Catalog, adoption: Adoption, machine: Query, index: In
 
     A pin without a wheel for any of these Pythons is ignored: no choice keeps it. The environment is the one that is
     chosen for the project with that Python, by the same rules; it gives up no condition that the chosen one meets. The
-    chosen minor release of TensorFlow is preferred, then newer Pythons. Packages that did not have to change are not
-    examined.
+    chosen minor release of TensorFlow is preferred, then newer Pythons. Packages that did not have to change, and
+    conflicts, are not examined.
 
     Args:
         catalog: The environments.

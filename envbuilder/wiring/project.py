@@ -39,7 +39,7 @@ def last_change(folder: Path) -> date | None:
 
 
 def examined_pythons(session: Session, adoption: Adoption, machine: Query, sources: Sources) -> OtherPython | None:
-    """Return another Python that would keep pins, as the package index has their files; see `other_python`.
+    """Return another Python that has wheels of pins, as the package index states; see `other_python`.
 
     It is None, and the reason is reported, if the index does not respond: what was resolved before is not lost.
     """

@@ -51,7 +51,7 @@ def _lines(adoption: Adoption) -> Iterator[str]:
     yield from _environment_lines(adoption)
     yield from _section("What had to change", map(_change_line, adoption.changes))
     if adoption.other_python:
-        yield from _section("What another Python would keep", _other_python_lines(adoption.other_python))
+        yield from _section("Pins with wheels for another Python", _other_python_lines(adoption.other_python))
     yield from _section("Not taken over", _unused_lines(adoption.unused))
 
 

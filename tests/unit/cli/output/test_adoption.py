@@ -1,4 +1,4 @@
-"""Output of `adopt` names another Python that would keep pins."""
+"""Output of `adopt` names another Python that has wheels of pins."""
 
 from __future__ import annotations
 
