@@ -27,8 +27,9 @@ from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.core.work_directories import work_directory
 from envbuilder.image.dockerfile.spec_file import render_spec
 from envbuilder.image.lock_files import keep_own_files
-from envbuilder.lock.adopt import Adoption, choose_environment, requested_versions, software_changes, spec_of
+from envbuilder.lock.adopt import choose_environment, requested_versions, software_changes, spec_of
 from envbuilder.lock.adopted_packages import Trials, resolvable
+from envbuilder.lock.adoption import Adoption
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, OwnFile
 from envbuilder.lock.lockfile import LOCK, SPEC, digest, dump
@@ -42,7 +43,7 @@ from envbuilder.wiring.catalogs import known_catalog
 from envbuilder.wiring.git_checkouts import clone, folder_of, is_address
 from envbuilder.wiring.locks import locked, unpinned_lock
 from envbuilder.wiring.machines import machines
-from envbuilder.wiring.project import last_change
+from envbuilder.wiring.project import examined_pythons, last_change
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 
@@ -244,8 +245,8 @@ def _adopted(session: Session, folder: Path, wanted: _Wanted) -> Adoption:
     asked = requested_versions(machine.tensorflow, machine.python)
     reading = read_project(project_files(folder))
     found = conclude(reading, load_api(session.settings.matrices), asked)
-    hosts = machines(catalog, machine.driver, machine.gpus, machine.hosts)
-    choice = choose_environment(catalog, found, Query(hosts=hosts, cpu=machine.cpu))
+    query = Query(hosts=machines(catalog, machine.driver, machine.gpus, machine.hosts), cpu=machine.cpu)
+    choice = choose_environment(catalog, found, query)
     day = last_change(folder)
     if not choice.advice:
         return Adoption(files=reading.files, last_change=day, found=found, choice=choice)
@@ -255,7 +256,7 @@ def _adopted(session: Session, folder: Path, wanted: _Wanted) -> Adoption:
     complete = with_sources(spec_of(catalog, found, choice.advice, day, files), wanted.sources)
     trials = Trials(resolve=partial(_resolve, session), source_seconds=wanted.source_seconds, clock=monotonic)
     spec, changes = resolvable(complete, trials)
-    return Adoption(
+    adoption = Adoption(
         files=reading.files,
         last_change=day,
         found=found,
@@ -264,6 +265,8 @@ def _adopted(session: Session, folder: Path, wanted: _Wanted) -> Adoption:
         changes=(*software_changes(catalog, found, choice.advice), *changes),
         not_copied=not_copied,
     )
+    told = replace(session, progress=notice)
+    return replace(adoption, other_python=examined_pythons(told, adoption, query, spec.sources))
 
 
 def _elsewhere(found: Conclusions) -> tuple[tuple[OwnFile, ...], tuple[UnusedLine, ...]]:

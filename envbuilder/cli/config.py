@@ -15,15 +15,12 @@ from envbuilder.cli.configured_options import (
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.groups import Group
 from envbuilder.cli.output.printing import heading, json_option, print_json, table
+from envbuilder.cli.unknown_variables import unknown_variables
 from envbuilder.core.errors import without_logins
-from envbuilder.wiring.configuration import CACHE, INDEX, MATRICES, OPTIONS_SENT, SETTINGS, Setting, SettingKind, Words
-from envbuilder.wiring.settings import CONFIGURATION_VARIABLE, Settings, configuration_file
+from envbuilder.wiring.configuration import CACHE, INDEX, MATRICES, SETTINGS, Setting, SettingKind, Words
+from envbuilder.wiring.settings import Settings, configuration_file
 
 _DEFAULT = "default"
-_ELSEWHERE = frozenset(
-    {CONFIGURATION_VARIABLE, OPTIONS_SENT, "ENVBUILDER_MEMORY", "ENVBUILDER_WORKER", "ENVBUILDER_PROBE_TMPDIR"}
-)
-"""Variables that are no settings: the configuration file, what images, probes and workers read."""
 
 
 @click.group("config", cls=Group)
@@ -51,7 +48,7 @@ def show(context: click.Context, *, as_json: bool) -> None:
                 "exists": bool(here.configuration.file),
                 "settings": [_setting_document(here, each) for each in SETTINGS],
                 "options": [_option_document(each) for each in options],
-                "unused_variables": unused,
+                "unused_variables": list(unused),
             }
         )
         return
@@ -61,8 +58,9 @@ def show(context: click.Context, *, as_json: bool) -> None:
     if options:
         rows = [(" ".join(each.command), f"--{each.name}", _shown(each.given), each.origin) for each in options]
         click.echo("\n" + table(("COMMAND", "OPTION", "VALUE", "ORIGIN"), rows))
-    for name in unused:
-        click.echo(f"\n{name} is set, but there is no such setting or option")
+    for name, near in unused.items():
+        hint = f"; did you mean {near}?" if near else ""
+        click.echo(f"\n{name} is set, but there is no such setting or option{hint}")
 
 
 def _path(here: Settings) -> str:
@@ -88,13 +86,9 @@ def _options(group: click.Group, words: Words, context: click.Context, here: Set
             yield from configured_options(found, inner, here)
 
 
-def _unused(options: Iterable[ConfiguredOption], here: Settings) -> list[str]:
-    """Return variables that look like ours, and set nothing."""
-    used = {variable_of(each.command, each.name) for each in options}
-    known = used | {setting.variable for setting in SETTINGS} | _ELSEWHERE
-    return sorted(
-        name for name, text in here.environ.items() if name.startswith("ENVBUILDER_") and text and name not in known
-    )
+def _unused(options: Iterable[ConfiguredOption], here: Settings) -> dict[str, str]:
+    """Return variables that look like ours and set nothing, each with the nearest one that sets something."""
+    return dict(unknown_variables(here.environ, {variable_of(each.command, each.name) for each in options}))
 
 
 def _row(here: Settings, setting: Setting) -> tuple[str, str, str]:

@@ -20,6 +20,9 @@ from envbuilder.wiring.configuration import FALSE, OPTIONS_SENT, SETTINGS, TRUE,
 from envbuilder.wiring.settings import Settings
 
 _SETTINGS = frozenset(setting.key for setting in SETTINGS)
+_VARIABLES = frozenset(setting.variable for setting in SETTINGS)
+_SHOWS_VARIABLES = "config"
+"""Command that lists unknown variables itself."""
 _NO_VALUE = frozenset({"help", "version"})
 _FLAG_WORDS = {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}
 
@@ -61,7 +64,22 @@ def defaults(name: str, command: click.Command, words: Words, known: Collection[
     if settings.environ.get(OPTIONS_SENT):
         return {}
     refuse_unknown_commands(settings, words, known)
+    if not words and name != _SHOWS_VARIABLES:
+        TERMINAL.warnings += _warnings(settings, name, command, known)
     return _nested(name, command, words, settings)
+
+
+def _warnings(settings: Settings, name: str, command: click.Command, known: Collection[str]) -> Iterator[str]:
+    """Yield a warning for each variable with our prefix that sets nothing."""
+    if not any(each.startswith("ENVBUILDER_") and each not in _VARIABLES for each in settings.environ):
+        return
+    from envbuilder.cli.unknown_variables import unknown_variables  # noqa: PLC0415  most environments have none
+
+    lazy = (*((each,) for each in known if each != name), *((name, each) for each in getattr(command, "modules", ())))
+    others = tuple(variable_of(words, "") for words in lazy)
+    for variable, near in unknown_variables(settings.environ, frozenset(_variables(command, (name,))), others):
+        hint = f"did you mean {near}?" if near else "`envbuilder config show` lists the settings"
+        yield f"{variable} is ignored: there is no such setting or option; {hint}"
 
 
 def _nested(name: str, command: click.Command, words: Words, settings: Settings) -> dict[str, object]:
@@ -70,6 +88,13 @@ def _nested(name: str, command: click.Command, words: Words, settings: Settings)
     for member, below in getattr(command, "commands", {}).items():
         found[member] = _nested(member, below, inner, settings)
     return found
+
+
+def _variables(command: click.Command, words: Words) -> Iterator[str]:
+    """Yield the variables of the options of a command and of those below it."""
+    yield from (variable_of(words, option_name(option)) for option in _configurable(command))
+    for name, member in getattr(command, "commands", {}).items():
+        yield from _variables(member, (*words, name))
 
 
 def refuse_unknown_commands(settings: Settings, words: Words, known: Collection[str]) -> None:

@@ -21,10 +21,23 @@ class GlobalOption(click.Option):
 
 def _typed(context: click.Context, option: click.Parameter, value: str | None) -> None:
     """Keep the value of an option; a later one on the command line takes precedence."""
-    if value and not context.resilient_parsing:
+    if context.resilient_parsing:
+        return
+    if value:
         TERMINAL.typed[str(option.name)] = value
         if value == Verbosity.VERBOSE:
             _print_requests()
+    elif TERMINAL.warnings and not isinstance(context.command, click.Group):
+        # click processes the options that were typed before the others.
+        _print_warnings()
+
+
+def _print_warnings() -> None:
+    """Print the warnings about the environment of the process, once."""
+    from envbuilder.cli.output.printing import warning  # noqa: PLC0415  most commands have none to print
+
+    while TERMINAL.warnings:
+        warning(TERMINAL.warnings.pop(0))
 
 
 def _print_requests() -> None:

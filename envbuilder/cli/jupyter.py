@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from envbuilder.catalog.environments import Catalog
 from envbuilder.cli.container_options import run_container
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
@@ -19,9 +20,10 @@ from envbuilder.cli.session import command_session
 from envbuilder.core.errors import UnknownEnvironment, UsageError
 from envbuilder.image.builder import Engine, ImageRequest
 from envbuilder.image.running.node_runtimes import NodeRuntime
-from envbuilder.image.servers import LOOPBACK, Server, free_port, jupyter, tensorboard, wait_for
+from envbuilder.image.servers import Server, check_is_free, free_port, jupyter, tensorboard, wait_for
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.wiring.containers import ContainerOptions
+from envbuilder.oci.runtime.command import PublishedPort
+from envbuilder.wiring.containers import ContainerOptions, server_port
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.profiles import built, request_with
 from envbuilder.wiring.session import Session
@@ -46,6 +48,11 @@ class ServerOptions:
         """True if a server is to be started."""
         return self.jupyter or self.logs is not None
 
+    @property
+    def profile(self) -> str:
+        """Profile that has the server."""
+        return "jupyter" if self.jupyter else "tensorboard"
+
 
 server_options = grouped(
     "server",
@@ -54,7 +61,7 @@ server_options = grouped(
         "--jupyter",
         is_flag=True,
         help="Start JupyterLab in [ENV|LOCK] on this host and print its link, instead of a command. Adds the profile "
-        "`jupyter` if it is missing.",
+        "`jupyter` if it is missing. -p PORT chooses its port; default: a free one.",
     ),
     click.option(
         "--tensorboard",
@@ -78,16 +85,22 @@ def serve(  # noqa: PLR0913  the options of `run`
     """Start a server in an environment or a lock, print its link as soon as it answers, and return its exit status.
 
     Raises:
-        UsageError: The command line has something that a server does not support, such as a command or a runtime.
+        UsageError: The command line has something that a server does not support, such as a command or a runtime; or
+            its port is in use.
     """
     _check(words, runtime, server)
     with watched(command_session(target), target or "lock") as (session, _):
         engine = chosen_engine(session, engine, ())
-        started = _server(server, own_network=ENGINES[engine].own_network)
+        own_network = ENGINES[engine].own_network or options.no_network
+        chosen, others = server_port(options.ports, _usual_port(session.catalog, server.profile))
+        if chosen and not own_network:
+            check_is_free(chosen)  # before a build that takes minutes; an engine with networks checks it itself
+        started = _server(server, chosen or free_port(), own_network=own_network)
         reference = built(session, _request(session, target, started.profile), engine)
     runner = ENGINES[engine].runner(session)
+    container = _container(replace(options, ports=others), server.logs, started)
     with _printing_link(started, started.forwarding(session.settings.environ)):
-        return run_container(session, (reference, runner), started.command, _container(options, server.logs, started))
+        return run_container(session, (reference, runner), started.command, container)
 
 
 def _request(session: Session, target: str | None, profile: str) -> ImageRequest:
@@ -115,8 +128,12 @@ def _check(words: tuple[str, ...], runtime: NodeRuntime | None, server: ServerOp
         )
 
 
-def _server(options: ServerOptions, *, own_network: bool) -> Server:
-    port = free_port()
+def _usual_port(catalog: Catalog, profile: str) -> int:
+    """Return the default port of a profile's server; 0 if the catalog lacks the profile."""
+    return next((each.port for each in catalog.profiles if each.id == profile), 0)
+
+
+def _server(options: ServerOptions, port: PublishedPort, *, own_network: bool) -> Server:
     if options.jupyter:
         return jupyter(port, secrets.token_hex(_TOKEN_BYTES), own_network=own_network)
     return tensorboard(port, _LOGS, own_network=own_network)
@@ -128,7 +145,7 @@ def _container(options: ContainerOptions, logs: Path | None, server: Server) -> 
     return replace(
         options,
         mounts=(*shown, *options.mounts) or (".",),
-        ports=(f"{LOOPBACK}:{server.port}:{server.port}", *options.ports),
+        ports=(*server.forwarded, *options.ports),
         variables=(*options.variables, *(f"{name}={value}" for name, value in server.env)),
         tty=False,
         interactive=False,

@@ -11,7 +11,7 @@ import click
 
 from envbuilder.cli.documents import maintenance as documents
 from envbuilder.cli.groups import Group
-from envbuilder.cli.output.printing import json_option, print_json, table
+from envbuilder.cli.output.printing import folded, json_option, print_json, table
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import ToolMissing, UsageError
 from envbuilder.core.structure import document_of
@@ -72,7 +72,7 @@ def listing(*, as_json: bool) -> None:
     elif rows:
         click.echo(table(("ARCHIVE", "SIZE", "SHA256"), rows))
     else:
-        click.echo("no archives; `envbuilder python pack 3.8` packs an installed CPython")
+        click.echo(folded("no archives; `envbuilder python pack 3.8` packs an installed CPython"))
 
 
 def _installed(session: Session, version: str) -> Path:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import http.client
+import ipaddress
+import os
 import socket
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from envbuilder.core.errors import UsageError
+from envbuilder.oci.runtime.command import PublishedPort, bracketed
 
 LOOPBACK = "127.0.0.1"
 _EVERYWHERE = "0.0.0.0"  # noqa: S104  of a container with a network of its own, whose port is published on loopback only
@@ -21,7 +26,8 @@ class Server:
     Attributes:
         profile: Profile that has its packages.
         env: Environment variables, sorted by name.
-        port: TCP port, in the container and on this host.
+        published: TCP port at which this host reaches it.
+        own_network: Whether its container has a network of its own, and not that of this host.
         path: Path and query of the page that the user opens; may hold a secret.
     """
 
@@ -29,72 +35,108 @@ class Server:
     profile: str
     command: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
-    port: int
+    published: PublishedPort
+    own_network: bool
     path: str = "/"
+
+    @property
+    def forwarded(self) -> tuple[str, ...]:
+        """Ports to forward, as typed: none if the server itself listens at the port of this host."""
+        port = self.published
+        return (f"{bracketed(port.address)}:{port.host}:{port.container}",) if self.own_network else ()
+
+    @property
+    def host(self) -> str:
+        """IP address at which this host reaches it: on loopback if it listens at all addresses."""
+        address = ipaddress.ip_address(self.published.address)
+        if not address.is_unspecified:
+            return self.published.address
+        return LOOPBACK if address.version == 4 else "::1"
 
     @property
     def address(self) -> str:
         """Address of the page that the user opens."""
-        return f"http://{LOOPBACK}:{self.port}{self.path}"
+        return f"http://{bracketed(self.host)}:{self.published.host}{self.path}"
 
     def forwarding(self, environ: Mapping[str, str]) -> str:
         """Return the command that makes the address valid on the machine of an SSH login; empty if this is none.
+
+        It is empty, too, if the server listens at one address of the network, which other machines may reach.
 
         Args:
             environ: Environment variables of this process; sshd sets `SSH_CONNECTION`.
 
         Source: https://man.openbsd.org/ssh#SSH_CONNECTION
         """
-        return f"ssh -N -L {self.port}:{LOOPBACK}:{self.port} HOST" if environ.get("SSH_CONNECTION") else ""
+        if not (environ.get("SSH_CONNECTION") and ipaddress.ip_address(self.host).is_loopback):
+            return ""
+        return f"ssh -N -L {self.published.host}:{bracketed(self.host)}:{self.published.host} HOST"
 
 
-def jupyter(port: int, token: str, *, own_network: bool) -> Server:
+def jupyter(published: PublishedPort, token: str, *, own_network: bool) -> Server:
     """Return JupyterLab, for the current directory of the container.
 
     The token is in the environment of the server, since every user of the machine can read command lines. If the port
     is taken meanwhile the server ends, instead of taking another port that nobody knows.
 
     Args:
-        port: TCP port.
+        published: TCP port at which this host reaches it.
         token: Secret that a browser has to send.
         own_network: Whether the container has a network of its own, and not that of this host.
 
     Source: https://jupyter-server.readthedocs.io/en/latest/operators/security.html and the traits `token` and
     `port_retries` of notebook 6.4 and jupyter_server 1.24 to 2.21 (read 2026-11-23).
     """
+    address, port = _listening(published, own_network=own_network)
     return Server(
         title="JupyterLab",
         profile="jupyter",
         command=(
-            "jupyter", "lab", f"--ip={_address(own_network=own_network)}", f"--port={port}", "--no-browser",
+            "jupyter", "lab", f"--ip={address}", f"--port={port}", "--no-browser",
             "--allow-root", "--log-level=WARN",
         ),
         env=(("JUPYTER_PORT_RETRIES", "0"), ("JUPYTER_TOKEN", token)),
-        port=port,
+        published=published,
+        own_network=own_network,
         path=f"/lab?token={token}",
     )  # fmt: skip
 
 
-def tensorboard(port: int, folder: str, *, own_network: bool) -> Server:
+def tensorboard(published: PublishedPort, folder: str, *, own_network: bool) -> Server:
     """Return TensorBoard for a directory of the container; it has no password."""
-    address = _address(own_network=own_network)
+    address, port = _listening(published, own_network=own_network)
     return Server(
         title="TensorBoard",
         profile="tensorboard",
         command=("tensorboard", f"--logdir={folder}", f"--host={address}", f"--port={port}"),
-        port=port,
+        published=published,
+        own_network=own_network,
     )
 
 
-def _address(*, own_network: bool) -> str:
-    return _EVERYWHERE if own_network else LOOPBACK
+def _listening(published: PublishedPort, *, own_network: bool) -> tuple[str, int]:
+    """Return the address and port at which the server listens: of this host, unless it has a network of its own."""
+    return (_EVERYWHERE, published.container) if own_network else (published.address, published.host)
 
 
-def free_port() -> int:
+def free_port() -> PublishedPort:
     """Return a TCP port that is free on the loopback interface now."""
     with socket.create_server((LOOPBACK, 0)) as listener:
         number: int = listener.getsockname()[1]
-        return number
+        return PublishedPort(address=LOOPBACK, host=number, container=number)
+
+
+def check_is_free(port: PublishedPort) -> None:
+    """Raise UsageError if a server of this host cannot listen at a port of it."""
+    family = socket.AF_INET6 if ":" in port.address else socket.AF_INET
+    try:
+        with socket.create_server((port.address, port.host), family=family):
+            return
+    except OSError as error:
+        raise UsageError(
+            f"port {port.host} of this host cannot be used at {port.address}: {os.strerror(error.errno or 0)}",
+            hint=f"omit -p for a free port, or choose another one: -p {free_port().host}",
+        ) from error
 
 
 def wait_for(server: Server, ended: threading.Event) -> bool:
@@ -112,7 +154,7 @@ def wait_for(server: Server, ended: threading.Event) -> bool:
 
 def _answers(server: Server) -> bool:
     """Return True if the page responds; proxies of this host are not used."""
-    connection = http.client.HTTPConnection(LOOPBACK, server.port, timeout=_SECONDS_TO_ANSWER)
+    connection = http.client.HTTPConnection(server.host, server.published.host, timeout=_SECONDS_TO_ANSWER)
     try:
         connection.request("GET", server.path)
         # Jupyter answers a token with a redirection to the page without it.

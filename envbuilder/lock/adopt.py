@@ -20,7 +20,7 @@ from envbuilder.core.versions import Release
 from envbuilder.lock.adopted_packages import PackageChange
 from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.lock import OwnFile
-from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, SourceLine, UnusedLine
+from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, SourceLine
 from envbuilder.lock.project.conclusions import Conclusions, Device, has_minor
 from envbuilder.lock.spec import Spec
 
@@ -190,33 +190,6 @@ def _given_up(found: Conclusions, topics: Sequence[Topic], advice: Advice) -> It
     }
     for topic in topics:
         yield GivenUp(clue=found.versions[_TOPICS[topic]], instead=has[topic])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adoption:
-    """What was concluded from a project.
-
-    Attributes:
-        files: Files that were read.
-        last_change: Day of its last commit; None if unknown.
-        found: What it says.
-        spec: Its spec; None if no environment fits.
-        changes: Packages that could not be taken over as they are.
-        not_copied: Lines that copy files which cannot be own files.
-    """
-
-    files: tuple[str, ...]
-    last_change: date | None
-    found: Conclusions
-    choice: EnvironmentChoice
-    spec: Spec | None = None
-    changes: tuple[PackageChange, ...] = ()
-    not_copied: tuple[UnusedLine, ...] = ()
-
-    @property
-    def unused(self) -> tuple[UnusedLine, ...]:
-        """Lines of the project that are not taken over, with the reasons."""
-        return (*self.found.unused, *self.not_copied)
 
 
 def spec_of(

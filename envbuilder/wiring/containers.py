@@ -6,7 +6,7 @@ import ipaddress
 import os
 import posixpath
 import pwd
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +84,32 @@ def container_request(
         writable=True,
         keep=_keep(options.keep),
     )
+
+
+def server_port(ports: Sequence[str], usual: int) -> tuple[PublishedPort | None, tuple[str, ...]]:
+    """Return the port that is meant for a server, and the ports that are meant for something else.
+
+    A port is meant for the server if it is a number alone, or forwards to the port that such servers usually have:
+    `-p 9000` or `-p 9000:8888`, but not `-p 6006:6006`.
+
+    Args:
+        ports: `[IP:]HOST:CONTAINER` or `PORT` each.
+        usual: Port that such servers usually have.
+
+    Raises:
+        UsageError: Several ports are meant for the server, or a port has a wrong value.
+    """
+    meant = [text for text in ports if _is_alone(text) or _port(text).container == usual]
+    if len(meant) > 1:
+        raise UsageError(
+            f"a server has one port, not several: {', '.join(f'--publish {text}' for text in meant)}",
+            hint=f"use -p HOST:{usual} once, and HOST:CONTAINER for ports of other programs, such as -p 7000:7000",
+        )
+    return (_port(meant[0]) if meant else None), tuple(text for text in ports if text not in meant)
+
+
+def _is_alone(text: str) -> bool:
+    return ":" not in text.rpartition("]:")[2]
 
 
 def _caller() -> Caller:

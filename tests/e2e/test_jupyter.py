@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from envbuilder.image.servers import free_port
 from tests.e2e.conftest import Tool
 
 ROW = "tf-2.15-cpu"
@@ -89,7 +90,8 @@ def interrupts() -> Iterator[None]:
 
 @pytest.mark.usefixtures("interrupts")
 def test_a_cell_runs_in_the_kernel_of_a_server_without_docker(tool: Tool, tmp_path: Path) -> None:
-    command = [tool.program, "run", "--jupyter", "--engine", "assemble", ROW]
+    port = free_port().host
+    command = [tool.program, "run", "--jupyter", "-p", f"{port}:8888", "--engine", "assemble", ROW]
     environ = {**tool.environ, "DOCKER_HOST": NOBODY_ANSWERS}
     with subprocess.Popen(
         command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
@@ -98,6 +100,7 @@ def test_a_cell_runs_in_the_kernel_of_a_server_without_docker(tool: Tool, tmp_pa
             link = next(iter(process.stdout or ()), "").strip()
             assert link, "the command ended without a link"
             server = Server(link)
+            assert server.port == port
             assert server.ask("GET", "/api/kernelspecs", token="wrong")[0] == 403
             status, specs = server.ask("GET", "/api/kernelspecs")
             assert status == 200

@@ -6,7 +6,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from envbuilder.cli.documents.machines import Fault
 from envbuilder.image.plan.plan import LayerKind
-from envbuilder.lock.project.clues import ClueKind
+from envbuilder.lock.project.clues import ClueKind, WarningKind
 from envbuilder.lock.project.conclusions import Device
 
 
@@ -71,6 +71,15 @@ class GivenUp(Clue):
     instead: str
 
 
+class AdoptionWarning(TypedDict):
+    """A doubt whether the project works in its environment; `line` is 0 for a file as a whole."""
+
+    kind: WarningKind
+    text: str
+    file: str | None
+    line: int | None
+
+
 class NearEnvironment(TypedDict):
     """An environment that does not fit, and what would have to change."""
 
@@ -84,6 +93,14 @@ class PackageChange(TypedDict):
     before: str
     after: str | None
     reason: str
+
+
+class OtherPython(TypedDict):
+    """Another Python, for which pins have wheels that they lack for the chosen one, and its environment."""
+
+    python: str
+    environment: str
+    pins: list[str]
 
 
 class UnusedLine(TypedDict):
@@ -116,10 +133,12 @@ class Adoption(TypedDict):
     environment: str | None
     given_up: list[GivenUp]
     nearest: list[NearEnvironment]
+    warnings: list[AdoptionWarning]
     packages: list[str]
     source_builds: list[str]
     own_files: dict[str, str]
     changes: list[PackageChange]
+    other_python: OtherPython | None
     unused: list[UnusedLine]
     spec: str | None
     lock: WrittenLock | None

@@ -6,14 +6,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from envbuilder.catalog.advise.advice import Advice, Topic, Weight
+from envbuilder.catalog.advise.advice import Advice, Topic
 from envbuilder.cli.documents import projects as documents
 from envbuilder.cli.output.printing import folded, heading
 from envbuilder.core.names import requirement_name
 from envbuilder.core.structure import document_of
-from envbuilder.core.versions import Release
-from envbuilder.lock.adopt import DROPPED, Adoption, GivenUp
+from envbuilder.lock.adopt import DROPPED, GivenUp
 from envbuilder.lock.adopted_packages import PackageChange
+from envbuilder.lock.adoption import Adoption, OtherPython
+from envbuilder.lock.adoption_warnings import (
+    AdoptionWarning,
+    machine_warnings,
+    missing_names,
+    python_warnings,
+    warnings_of,
+)
 from envbuilder.lock.project.clues import Clue, ClueKind, SourceLine, UnusedLine
 
 _TITLES = {
@@ -43,6 +50,8 @@ def _lines(adoption: Adoption) -> Iterator[str]:
     yield heading(_headline(adoption))
     yield from _environment_lines(adoption)
     yield from _section("What had to change", map(_change_line, adoption.changes))
+    if adoption.other_python:
+        yield from _section("Pins with wheels for another Python", _other_python_lines(adoption.other_python))
     yield from _section("Not taken over", _unused_lines(adoption.unused))
 
 
@@ -91,11 +100,10 @@ def _environment_lines(adoption: Adoption) -> Iterator[str]:
     choice = adoption.choice
     for each in choice.given_up:
         yield f"  changed: {_given_up(each)}"
-        if each.clue.kind is ClueKind.PYTHON and each.clue.value.startswith("==2."):
-            yield "  warning: no environment has Python 2; convert the code first, for example with 2to3"
+        yield from map(_warning_line, python_warnings(each))
     if choice.advice:
-        yield from (f"  warning: {text}" for text in _machine_costs(choice.advice))
-        yield from _missing_lines(adoption, Release(".".join(map(str, choice.advice.tensorflow.release[:2]))))
+        yield from map(_warning_line, machine_warnings(choice.advice))
+        yield from _missing_lines(adoption, choice.advice)
     for nearest in choice.nearest[:3] if not choice.advice else ():
         changes = "; ".join(change.text for change in nearest.changes) or "another Python"
         yield f"  {nearest.environment}: {changes}"
@@ -103,11 +111,8 @@ def _environment_lines(adoption: Adoption) -> Iterator[str]:
         yield f"  to try one: {_trial(choice.nearest[0])}"
 
 
-def _machine_costs(advice: Advice) -> tuple[str, ...]:
-    """Return what the environment does not offer the machines that the user named."""
-    about = {Topic.GPU, Topic.DRIVER, Topic.KIND}
-    costs = (each.text for each in advice.reasons if each.weight is Weight.COST and each.topic in about)
-    return tuple(dict.fromkeys(costs))
+def _warning_line(warning: AdoptionWarning) -> str:
+    return f"  warning: {warning.text}"
 
 
 def _trial(nearest: Advice) -> str:
@@ -121,26 +126,15 @@ def _given_up(each: GivenUp) -> str:
     return f"{each.instead} instead of {_TITLES[each.clue.kind]} {each.clue.value} ({each.clue.line})"
 
 
-def _missing_lines(adoption: Adoption, release: Release) -> Iterator[str]:
-    """Yield the names of TensorFlow that the code uses and the release lacks."""
-    uses = adoption.found.missing.get(release, ())
-    names = {clue.value for clue in uses}
-    # A module that is missing says it for all that the code uses of it.
-    missing = [clue for clue in uses if not any(name in names for name in _parents(clue.value))]
-    for clue in missing[:_MOST_NAMES]:
-        yield f"  warning: TensorFlow {release} has no {clue.value}, which {clue.line} uses"
+def _missing_lines(adoption: Adoption, advice: Advice) -> Iterator[str]:
+    """Yield the names of TensorFlow that the code uses and the environment lacks."""
+    missing = missing_names(adoption, advice)
+    yield from map(_warning_line, missing[:_MOST_NAMES])
     if len(missing) > _MOST_NAMES:
         yield f"  warning: and {len(missing) - _MOST_NAMES} more names"
     having = adoption.found.releases
     if missing and having:
         yield f"  TensorFlow {having[0]} to {having[-1]} have all names that the code uses"
-
-
-def _parents(name: str) -> Iterator[str]:
-    """Yield the modules of a name: `tf.a` and `tf` for `tf.a.b`."""
-    while "." in name:
-        name = name.rpartition(".")[0]
-        yield name
 
 
 def _unused_lines(unused: tuple[UnusedLine, ...]) -> Iterator[str]:
@@ -159,6 +153,14 @@ def _unused_lines(unused: tuple[UnusedLine, ...]) -> Iterator[str]:
 
 def _change_line(change: PackageChange) -> str:
     return f"  {change.before}: {f'now {change.after}' if change.after else 'left out'}; {change.reason}"
+
+
+def _other_python_lines(other: OtherPython) -> Iterator[str]:
+    python = other.advice.python.series
+    has = "has wheels" if len(other.pins) == 1 else "have wheels"
+    yield f"  {', '.join(other.pins)}: {has} for Python {python}"
+    command = f"this command with `--python {python}`, and with `-o FILE` if the spec exists"
+    yield f"  to try it: {command}; the environment is then {other.advice.environment}"
 
 
 def notes(adoption: Adoption) -> Mapping[str, str]:
@@ -226,9 +228,11 @@ def adoption_document(
             {"environment": each.environment, "changes": [change.text for change in each.changes]}
             for each in choice.nearest
         ],
+        "warnings": [_warning(each) for each in warnings_of(adoption)],
         "packages": list(spec.packages) if spec else [],
         "source_builds": list(spec.source_builds) if spec else [],
         "changes": [document_of(documents.PackageChange, each) for each in adoption.changes],
+        "other_python": _other_python(adoption.other_python) if adoption.other_python else None,
         "unused": [
             document_of(documents.UnusedLine, each.line, line=each.line.number, reason=each.reason)
             for each in adoption.unused
@@ -237,6 +241,22 @@ def adoption_document(
         "lock": lock,
         "lock_error": failure,
     }
+
+
+def _other_python(other: OtherPython) -> dict[str, Any]:
+    return document_of(
+        documents.OtherPython, other, python=other.advice.python.series, environment=other.advice.environment
+    )
+
+
+def _warning(warning: AdoptionWarning) -> dict[str, Any]:
+    line = warning.line
+    return document_of(
+        documents.AdoptionWarning,
+        warning,
+        file=line.file if line else None,
+        line=line.number if line else None,
+    )
 
 
 def _clue(clue: Clue, **given: str) -> dict[str, Any]:

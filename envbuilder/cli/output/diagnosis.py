@@ -96,8 +96,8 @@ def _first(cause: Cause, width: int) -> Iterator[str]:
     colour = Meaning.GOOD if cause.is_harmless else Meaning.BAD
     sure = next(words for least, words in _SURE if cause.confidence >= least)
     title = cause.title if cause.title.startswith("cuDNN") else cause.title[0].upper() + cause.title[1:]
-    yield click.style(title, fg=colour, bold=True)
-    yield f"  {cause.finding.id}, {sure} ({cause.confidence:.0%})"
+    yield click.style(paragraph(title, width), fg=colour, bold=True)
+    yield paragraph(f"  {cause.finding.id}, {sure} ({cause.confidence:.0%})", width)
     yield ""
     yield paragraph(f"  {cause.finding.message}", width)
     for note in cause.notes:

@@ -87,7 +87,7 @@ def _pairs(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
     before = ""
     for label, text in pairs:
         head = "" if label == before else label
-        lines = _value(text, max(width - 16, 30)) or ["not known"]
+        lines = _value(text, width - 16) or ["not known"]
         indent = " " * (16 + len(text) - len(text.lstrip()))
         yield f"  {head:<13} {lines[0]}".rstrip()
         yield from (f"{indent}{line.strip()}" for line in lines[1:])

@@ -23,6 +23,8 @@ from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.probe.this_host import quick_facts
 
 _GAP = 2
+_LEAST_FOR_REASONS = 30
+"""Columns for reasons beside the verdict; with fewer, they stand below it."""
 
 
 def show_fits(
@@ -59,17 +61,16 @@ def _lines(verdicts: Sequence[Compatibility], host: str) -> Iterator[str]:
     names = max((len(verdict.environment) for verdict in verdicts), default=0)
     column = max(map(len, (*WORDS.values(), "HERE")))
     yield heading(f"{'ENVIRONMENT':<{names}}  {'HERE':<{column}}  WHY")
-    indent = " " * (names + column + 2 * _GAP)
+    beside = names + column + 2 * _GAP
+    is_beside = width() - beside >= _LEAST_FOR_REASONS
+    indent = " " * (beside if is_beside else 4)
     for verdict in verdicts:
-        first, *rest = _folded("; ".join(map(_short, why(verdict))), width() - len(indent))
+        reasons = folded("; ".join(map(_short, why(verdict))), width() - len(indent)).splitlines()
+        first, *rest = reasons if is_beside and reasons else ["", *reasons]
         word = WORDS[verdict.fit]
         styled = click.style(f"{word:<{column}}" if first else word, fg=COLOURS[verdict.fit])
         yield f"{verdict.environment:<{names}}  {styled}{f'  {first}' if first else ''}"
         yield from (f"{indent}{line}" for line in rest)
-
-
-def _folded(text: str, columns: int) -> list[str]:
-    return folded(text, max(columns, 30)).splitlines() or [""]
 
 
 def _short(text: str) -> str:

@@ -24,6 +24,8 @@ from envbuilder.oci.transfers import Transfer
 _PER_SECOND = 8
 _MOST_TRANSFERS = 6
 _BAR = 16
+_NARROW, _BAR_IF_NARROW = 60, 6
+"""Columns below which a transfer has no rate, and a short bar, so that its name is visible."""
 
 
 class LiveProgress:
@@ -45,9 +47,12 @@ class LiveProgress:
         self._verbose = verbose
         title = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1))
         done = f"color({Meaning.GOOD})"
-        bar = BarColumn(_BAR, style=f"color({UNFILLED})", complete_style=done, finished_style=done)
+        is_narrow = self._console.width < _NARROW
+        bar = BarColumn(
+            _BAR_IF_NARROW if is_narrow else _BAR, style=f"color({UNFILLED})", complete_style=done, finished_style=done
+        )
         self._steps = Progress(title, _Elapsed(), expand=True)
-        self._transfers = Progress(title, bar, _Amount(), expand=True)
+        self._transfers = Progress(title, bar, _Amount(is_short=is_narrow), expand=True)
         self._tasks: dict[str, TaskID] = {}
         self._items: dict[str, TaskID] = {}
         self._idle = self._steps.add_task("working", total=None)
@@ -127,10 +132,16 @@ class _Elapsed(ProgressColumn):
 
 
 class _Amount(ProgressColumn):
-    """Bytes, rate and remaining time of a transfer."""
+    """Bytes, rate and remaining time of a transfer; only bytes if it `is_short`."""
+
+    def __init__(self, *, is_short: bool) -> None:
+        super().__init__()
+        self._is_short = is_short
 
     def render(self, task: Task) -> Text:
         of = f" of {size(int(task.total))}" if task.total else ""
+        if self._is_short:
+            return Text(f"{size(int(task.completed))}{of}")
         rate = f", {size(int(task.speed))}/s" if task.speed else ""
         left = f", {_clock(task.time_remaining)} left" if task.time_remaining else ""
         return Text(f"{size(int(task.completed))}{of}{rate}{left}")

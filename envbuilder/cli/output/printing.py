@@ -14,11 +14,15 @@ from envbuilder.cli.output.folding import filled
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.terminal import TERMINAL, Meaning, ProgressForm, Verbosity, say, say_event, wrapped
 
-NARROWEST, WIDEST = 60, 120
+NARROWEST, WIDEST = 40, 120
 UNLIMITED = sys.maxsize
+_USUAL = 80
+"""Columns of a usual terminal, for which tables are made."""
 _INDENT = 4
 _WORD = re.compile(r"""(?:[^\s'"\\]|'[^']*'|"(?:[^"\\]|\\.)*"|\\.)+""")
 """A word of a shell, with its quotes."""
+_TIED = "\xa0"
+"""A blank at which no line is broken: between a title and its cell."""
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 """Between two columns."""
 _MOST_BEFORE_LAST_COLUMN = 0.4
@@ -68,7 +72,8 @@ def meaning(text: str, kind: Meaning | None) -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, optional: int | None = None) -> str:
     """Return left-aligned columns, two blanks apart; the last is not padded, and folded on a narrow terminal.
 
-    A cell of the last column with a word that is too long for it has the next line for itself.
+    A cell of the last column with a word that is too long for it has the next line for itself. On a terminal of less
+    than 80 columns that is too narrow for the others, each row is a paragraph of titles and cells.
 
     Args:
         header: Titles of the columns.
@@ -81,9 +86,24 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, optional: int
         cells = [[*line[:optional], *line[optional + 1 :]] for line in cells]
     starts = list(aligned([*line[:-1], "|"] for line in cells))
     start = printed(starts[0]) - 1
+    if start > columns and columns < _USUAL:
+        return "\n".join(_stacked(cells[0], line, columns) for line in cells[1:])
     lasts = [cells[0][-1], *(_last(line[-1], columns, start) for line in cells[1:])]
     lines = [_joined(first[:-1], last) for first, last in zip(starts, lasts, strict=True)]
     return "\n".join([heading(lines[0]), *lines[1:]])
+
+
+def _stacked(header: Sequence[str], cells: Sequence[str], columns: int) -> str:
+    """Return a row as a paragraph: its first cell, and below it the others, each after its title."""
+    indent = " " * _INDENT
+    named = [
+        f"{title.strip()}{_TIED}{cell.strip()}"
+        for title, cell in zip(header[1:], cells[1:], strict=True)
+        if cell.strip()
+    ]
+    first = heading(cells[0].strip()) if cells[0].strip() else ""
+    below = filled(", ".join(each.strip(_TIED) for each in named), columns, first=indent, rest=indent)
+    return "\n".join(filter(None, (first, below.replace(_TIED, " "))))
 
 
 def _joined(first: str, last: str) -> str:

@@ -87,18 +87,21 @@ class Terminal:
         typed: Values of the options of the command line, by the keys of their settings.
         display: The display that is being redrawn; None for none.
         json_asked: Whether the result is to be one JSON document.
+        warnings: Texts of warnings to print as soon as the command line is known, which decides their form.
     """
 
     typed: dict[str, str] = field(default_factory=dict)
     display: Display | None = None
     json_asked: bool = False
     json_printed: bool = False
+    warnings: list[str] = field(default_factory=list)
     _chosen: dict[str, str] | None = None
     _environ: Mapping[str, str] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Forget the command that ran before in this process."""
         self.typed.clear()
+        self.warnings.clear()
         self.display = None
         self.json_asked = self.json_printed = False
         self._chosen = None

@@ -24,6 +24,7 @@ WIDTH = 100
 REQUIRED = "required, so it counts as failed"
 _COLUMN = 28
 _LEAST = 20
+"""Columns for a value beside its name; with fewer, it stands below."""
 _MOST_PARTS, _FIRST_PARTS = 8, 6
 _BOLD, _FAINT = "1", "2"
 _MARKS = {OutcomeKind.FAILED: "✗", OutcomeKind.NOT_PROVEN: "?", OutcomeKind.PASSED: "✓"}
@@ -59,7 +60,7 @@ def text_report(report: Report, *, colors: Colors | None = None, columns: int = 
         *_figures(report, pen),
         *_listing("Deviations", report.deviations, pen),
         "",
-        pen.paint(f"{verdict(report)} ({quantity(report.seconds, 's')})", pen.of_kind(overall(report))),
+        *_wrapped(f"{verdict(report)} ({quantity(report.seconds, 's')})", "", pen, code=pen.of_kind(overall(report))),
         *_listing(f"Tier {report.tier.value} did not prove", report.not_covered, pen),
     ]
     return "\n".join(lines) + "\n"
@@ -156,13 +157,17 @@ def _listing(heading: str, entries: tuple[str, ...], pen: _Pen) -> Iterator[str]
 
 
 def _columns(lines: Iterable[tuple[str, str]], indent: str, pen: _Pen, *, width: int = 0) -> Iterator[str]:
-    """Yield names and values below each other; a value that is too long continues below."""
+    """Yield names and values below each other; a value that is too long continues below, or stands there."""
     clean = [(printable(name), printable(value)) for name, value in lines]
     width = min(width or max((len(name) for name, _ in clean), default=0), _COLUMN)
     for name, value in clean:
         start = f"{indent}{name:<{width}}  "
         shown = f"{start}{value}".rstrip()
-        room = max(pen.columns - len(start), _LEAST)
+        room = pen.columns - len(start)
+        if room < _LEAST:
+            yield pen.paint(f"{indent}{name}", _FAINT)
+            yield from _wrapped(value, f"{indent}  ", pen, hang="")
+            continue
         first, *rest = textwrap.wrap(value, room, break_on_hyphens=False, break_long_words=False) or [""]
         yield pen.paint(shown[: len(start)], _FAINT) + first
         yield from (" " * len(start) + line for line in rest)

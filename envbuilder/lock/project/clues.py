@@ -92,12 +92,27 @@ class Clue:
     marker: str = ""
 
 
+class WarningKind(StrEnum):
+    """The kind of a doubt whether a project works in its environment."""
+
+    CUDA_CODE = "cuda-code"
+    IGNORED_TENSORFLOW = "ignored-tensorflow"
+    MACHINE = "machine"
+    MISSING_NAME = "missing-name"
+    PYTHON_2 = "python-2"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedLine:
-    """A line that was understood but cannot be taken over, or was not understood."""
+    """A line that was understood but cannot be taken over, or was not understood.
+
+    Attributes:
+        warning: Kind of the warning about the whole project that the reason is; None if it is none.
+    """
 
     line: SourceLine
     reason: str
+    warning: WarningKind | None = None
 
 
 Reading: TypeAlias = Clue | UnusedLine

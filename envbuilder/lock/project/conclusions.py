@@ -15,7 +15,7 @@ from envbuilder.catalog.api_names import ApiMap
 from envbuilder.core.names import os_package, requirement, requirement_name, variable_problem
 from envbuilder.core.versions import Release
 from envbuilder.lock.container_settings import working_directory
-from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, UnusedLine
+from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, UnusedLine, WarningKind
 from envbuilder.lock.project.reading import ProjectReading
 
 _DISTRIBUTIONS = {
@@ -133,7 +133,8 @@ def conclude(reading: ProjectReading, api: ApiMap, asked: Iterable[Clue] = ()) -
     guessed = versions.get(ClueKind.TENSORFLOW)
     if guessed and (lacking := _contradiction(guessed, releases, missing)):
         reason = f"the code uses {len(lacking)} names that no such TensorFlow has, such as {lacking[0].value}"
-        unused.append(UnusedLine(line=guessed.line, reason=f"{reason} ({lacking[0].line})"))
+        reason += f" ({lacking[0].line})"
+        unused.append(UnusedLine(line=guessed.line, reason=reason, warning=WarningKind.IGNORED_TENSORFLOW))
         del versions[ClueKind.TENSORFLOW]
     versions |= {clue.kind: clue for clue in asked}
     packages = tuple(_packages(linux, reading.files, unused))

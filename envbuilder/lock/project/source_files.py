@@ -17,6 +17,7 @@ from envbuilder.lock.project.clues import (
     SourceLine,
     UnusedFile,
     UnusedLine,
+    WarningKind,
     requirement_clues,
 )
 from envbuilder.lock.project.dockerfiles import commands, pip_arguments
@@ -57,7 +58,7 @@ def cuda_readings(files: Mapping[str, str], name: str) -> Iterator[UnusedLine]:
     if name == others[0]:
         count = f"and {len(others) - 1} other files are" if len(others) > 1 else "is"
         reason = f"{count} CUDA code, which must be compiled by nvcc; no image has nvcc"
-        yield UnusedLine(line=SourceLine(file=name, number=0), reason=reason)
+        yield UnusedLine(line=SourceLine(file=name, number=0), reason=reason, warning=WarningKind.CUDA_CODE)
 
 
 def _python_2(text: str, name: str) -> Clue | None:

@@ -99,6 +99,49 @@ def test_code_for_python_2_is_not_called_usable(envbuilder: CommandLine) -> None
     assert "warning: no environment has Python 2; convert the code first, for example with 2to3" in ended.stdout
 
 
+def test_the_document_has_all_warnings_that_are_printed(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow==1.4.1\n")
+    envbuilder.write("old/train.py", "import tensorflow as tf\nexec 'pass'\n")
+    envbuilder.write("old/model.py", "import tensorflow as tf\ntf.sort([2, 1])\n")
+    envbuilder.write("old/op.cu", "__global__ void op() {}\n")
+    arguments = ("adopt", "old", "--dry-run", "--gpu", "RTX 5090")
+    document = json.loads(envbuilder(*arguments, "--json").stdout)
+    found = {(each["kind"], each["file"], each["line"]) for each in document["warnings"]}
+    assert found == {
+        ("python-2", "train.py", 2),
+        ("machine", None, None),
+        ("missing-name", "model.py", 2),
+        ("cuda-code", "op.cu", 0),
+    }
+    printed = " ".join(envbuilder(*arguments).stdout.split())
+    for each in document["warnings"]:
+        assert " ".join(each["text"].split()) in printed
+
+
+def test_every_missing_name_is_in_the_document_and_five_are_printed(envbuilder: CommandLine) -> None:
+    project(envbuilder, "tensorflow==2.15.*\n")
+    names = ("Session", "placeholder", "get_variable", "layers", "contrib", "app", "flags")
+    envbuilder.write("old/train.py", "import tensorflow as tf\n" + "".join(f"tf.{name}\n" for name in names))
+    document = json.loads(envbuilder("adopt", "old", "--dry-run", "--json").stdout)
+    assert [each["text"] for each in document["warnings"]] == [
+        f"TensorFlow 2.15 has no tf.{name}, which train.py:{line} uses" for line, name in enumerate(names, 2)
+    ]
+    assert "warning: and 2 more names" in envbuilder("adopt", "old", "--dry-run").stdout
+
+
+def test_a_readme_that_the_code_contradicts_is_a_warning(envbuilder: CommandLine) -> None:
+    (envbuilder.folder / "old").mkdir()
+    envbuilder.write("old/README.md", "TensorFlow 2.1 is out.\n")
+    names = (
+        "app contrib flags layers get_variable placeholder Session gfile logging losses metrics.auc "
+        "train.AdamOptimizer to_float log variable_scope"
+    )
+    envbuilder.write("old/a.py", "import tensorflow as tf\n" + "".join(f"tf.{name}\n" for name in names.split()))
+    [warning] = json.loads(envbuilder("adopt", "old", "--dry-run", "--json").stdout)["warnings"]
+    assert (warning["kind"], warning["file"], warning["line"]) == ("ignored-tensorflow", "README.md", 1)
+    assert warning["text"].startswith("README.md:1: the code uses ")
+
+
 def test_a_path_that_is_no_directory_is_a_usage_error(envbuilder: CommandLine) -> None:
     assert envbuilder("adopt", "nowhere").status == 2
 

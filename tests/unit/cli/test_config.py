@@ -13,8 +13,9 @@ import pytest
 from envbuilder.cli.configured_options import configured_options, option_name, variable_of
 from envbuilder.cli.global_options import GlobalOption, with_global_options
 from envbuilder.cli.options import host_builds_option, source_options
+from envbuilder.cli.unknown_variables import OTHER_VARIABLES
 from envbuilder.core.errors import InvalidInput, UsageError
-from envbuilder.wiring.configuration import SETTINGS, Configuration, Option
+from envbuilder.wiring.configuration import OPTIONS_SENT, SETTINGS, Configuration, Option
 from envbuilder.wiring.settings import Settings, settings
 from tests.command_tree import commands
 from tests.unit.cli.running import CommandLine
@@ -203,3 +204,71 @@ def test_every_value_is_shown_with_its_origin_and_no_password(envbuilder: Comman
     text = envbuilder("config", "show")
     assert "secret" not in text.stdout
     assert "ENVBUILDER_JOBS is set, but there is no such setting or option" in text.stdout
+
+
+def test_a_variable_that_sets_nothing_is_a_warning_with_the_nearest_name(envbuilder: CommandLine) -> None:
+    envbuilder.set("ENVBUILDER_CAHCE", "/data")
+    envbuilder.set("ENVBUILDER_TOKEN_OF_MINE", "x")
+    hint = "`envbuilder config show` lists the settings"
+    for arguments in (("list", "--json"), ("cache", "list", "--json"), ("-q", "list", "--json")):
+        ended = envbuilder(*arguments)
+        assert json.loads(ended.stdout)["schema"] == 1
+        assert ended.stderr.splitlines() == [
+            "warning: ENVBUILDER_CAHCE is ignored: there is no such setting or option; did you mean ENVBUILDER_CACHE?",
+            "warning: ENVBUILDER_TOKEN_OF_MINE is ignored: there is no such setting or option; " + hint,
+        ]
+
+
+def test_the_options_of_the_running_command_are_known_and_those_of_others_may_exist(envbuilder: CommandLine) -> None:
+    envbuilder.set("ENVBUILDER_LIST_FIT", "host.json")
+    envbuilder.set("ENVBUILDER_BUILD_JBOS", "3")
+    assert [line.partition(":")[2] for line in envbuilder("list").stderr.splitlines()] == [
+        " ENVBUILDER_LIST_FIT is ignored: there is no such setting or option; did you mean ENVBUILDER_LIST_FITS?"
+    ]
+
+
+@pytest.mark.parametrize("arguments", [("list", "--color", "never", "--progress", "json"), ("--progress=json", "list")])
+def test_such_a_warning_is_an_event_where_progress_is_json(envbuilder: CommandLine, arguments: tuple[str, ...]) -> None:
+    envbuilder.set("ENVBUILDER_CAHCE", "/data")
+    [event] = map(json.loads, envbuilder(*arguments).stderr.splitlines())
+    assert (event["event"], event["message"].split()[0]) == ("warning", "ENVBUILDER_CAHCE")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        # Of images, workers, job scripts and tests.
+        dict.fromkeys(OTHER_VARIABLES - {OPTIONS_SENT, "ENVBUILDER_CONFIG"}, "1"),
+        # Kubernetes sets these in every pod, if a service has our name.
+        {
+            "ENVBUILDER_SERVICE_HOST": "192.0.2.1",
+            "ENVBUILDER_SERVICE_PORT_HTTP": "80",
+            "ENVBUILDER_PORT": "tcp://192.0.2.1:80",
+            "ENVBUILDER_PORT_80_TCP_ADDR": "192.0.2.1",
+        },
+        {"ENVBUILDER_CAHCE": ""},
+        # Of a worker of `--on`, whose caller had the same variables.
+        {"ENVBUILDER_CAHCE": "/data", OPTIONS_SENT: "1"},
+    ],
+)
+def test_variables_that_others_read_are_no_warning(envbuilder: CommandLine, variables: dict[str, str]) -> None:
+    for name, text in variables.items():
+        envbuilder.set(name, text)
+    assert envbuilder("list").stderr == ""
+    if OPTIONS_SENT not in variables:
+        assert json.loads(envbuilder("config", "show", "--json").stdout)["unused_variables"] == []
+
+
+def test_neither_help_nor_completions_warn_and_config_show_lists_unknown_variables(envbuilder: CommandLine) -> None:
+    envbuilder.set("ENVBUILDER_CAHCE", "/data")
+    assert envbuilder("--help").stderr == envbuilder("list", "--help").stderr == ""
+    shown = envbuilder("config", "show")
+    assert (
+        "ENVBUILDER_CAHCE is set, but there is no such setting or option; did you mean ENVBUILDER_CACHE?"
+        in shown.stdout
+    )
+    assert shown.stderr == ""
+    envbuilder.set("_ENVBUILDER_COMPLETE", "bash_complete")
+    envbuilder.set("COMP_WORDS", "envbuilder list --f")
+    envbuilder.set("COMP_CWORD", "2")
+    assert envbuilder().stderr == ""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.wiring.containers import ContainerOptions, container_request
+from envbuilder.oci.runtime.command import PublishedPort
+from envbuilder.wiring.containers import ContainerOptions, container_request, server_port
 from tests.unit.cli.running import CommandLine
 
 RUN = ("run", "--engine", "assemble")
@@ -63,6 +64,25 @@ def test_a_wrong_value_is_named_with_the_right_form(
 def test_every_form_of_a_port_is_understood(envbuilder: CommandLine, typed: str) -> None:
     ended = envbuilder(*RUN, "-p", typed, "team/tf:1", "true")
     assert "image not found: team/tf:1" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "chosen", "others"),
+    [
+        ((), None, ()),
+        (("6006:6006",), None, ("6006:6006",)),
+        (("9000",), ("127.0.0.1", 9000, 9000), ()),
+        (("[::1]:9000",), ("::1", 9000, 9000), ()),
+        (("6006:6006", "192.0.2.1:9000:8888"), ("192.0.2.1", 9000, 8888), ("6006:6006",)),
+        (("::1:9000:8888", "7000:80"), ("::1", 9000, 8888), ("7000:80",)),
+    ],
+)
+def test_a_number_alone_or_the_usual_port_of_a_server_is_its_port(
+    typed: tuple[str, ...], chosen: tuple[str, int, int] | None, others: tuple[str, ...]
+) -> None:
+    address, host, container = chosen or ("", 0, 0)
+    port = PublishedPort(address=address, host=host, container=container) if chosen else None
+    assert server_port(typed, 8888) == (port, others)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_a_lock_names_the_release(envbuilder: CommandLine) -> None:
     assert json.loads(ended.stdout)["seen"]["tensorflow"] == "2.15.1"
 
 
-@pytest.mark.parametrize("columns", ["80", "120"])
+@pytest.mark.parametrize("columns", ["40", "80", "120"])
 def test_the_text_keeps_within_the_terminal(envbuilder: CommandLine, columns: str) -> None:
     envbuilder.set("COLUMNS", columns)
     envbuilder.write("some.log", f"{OOM * 3}\n{CUDNN_MISSING * 3}\n{NOISE}\n")

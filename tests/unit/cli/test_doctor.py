@@ -158,7 +158,7 @@ def test_validate_without_a_lock_names_what_shows_the_versions(envbuilder: Comma
     assert "envbuilder doctor --python venv/bin/python" in ended.stderr
 
 
-@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("width", [40, 60, 80])
 def test_versions_are_as_narrow_as_the_rest(width: int) -> None:
     seen = python(
         wheel("tensorflow-gpu", "2.4.4"), *packages(keras="2.2.4", protobuf="4.21.12"), cuda="11.0",

@@ -68,6 +68,28 @@ def test_any_column_may_be_the_one_that_is_left_out(on_terminal: pytest.MonkeyPa
     assert click.unstyle(table(("", "ID", "LAYER"), rows, optional=1)).splitlines()[1] == "1  layer"
 
 
+def test_a_terminal_that_is_too_narrow_for_a_table_gets_a_paragraph_for_each_row(
+    on_terminal: pytest.MonkeyPatch,
+) -> None:
+    header = ("ENVIRONMENT", "TF", "DRIVER".rjust(12), "", "BASE")
+    rows = [
+        ("tf-2.15-cuda12.2", "2.15.1", "525.60.13".rjust(12), meaning("yes", Meaning.GOOD), "debian-bookworm +2"),
+        ("tf-2.15-cpu", "2.15.1", "", "no", "a base whose name is long"),
+    ]
+    on_terminal.setenv("COLUMNS", "40")
+    assert click.unstyle(table(header, rows)).splitlines() == [
+        "tf-2.15-cuda12.2",
+        "    TF 2.15.1, DRIVER 525.60.13, yes,",
+        "    BASE debian-bookworm +2",
+        "tf-2.15-cpu",
+        "    TF 2.15.1, no, BASE a base whose",
+        "    name is long",
+    ]
+    assert "\x1b[38;5;29myes\x1b[0m," in table(header, rows)
+    on_terminal.setenv("COLUMNS", "80")
+    assert len(table(header, rows).splitlines()) == 3
+
+
 def test_colours_take_no_columns() -> None:
     rows = [(meaning("yes", Meaning.GOOD), "x"), ("maybe", "y")]
     assert click.unstyle(table(("A", "B"), rows)) == click.unstyle(table(("A", "B"), [("yes", "x"), ("maybe", "y")]))

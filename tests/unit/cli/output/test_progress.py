@@ -139,6 +139,8 @@ def test_no_line_is_wider_than_the_terminal() -> None:
     show.refresh()
     show.close()
     assert max(map(len, shown(stream))) <= 40
+    assert "a-very-long-name-of…" in shown(stream)
+    assert " 1 B of 1 TiB" in shown(stream)
 
 
 def test_messages_appear_above_what_is_redrawn() -> None:

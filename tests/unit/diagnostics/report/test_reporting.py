@@ -287,7 +287,7 @@ def test_a_format_that_is_not_there_is_a_usage_error() -> None:
     assert "html, json, junit, markdown, text" in raised.value.hint
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [40, 80, 120])
 def test_text_fits_the_columns_of_a_terminal_and_nothing_is_cut(columns: int) -> None:
     text = text_report(REPORT, columns=columns)
     assert "…" not in text
