@@ -21,6 +21,7 @@ from envbuilder.cli.output.adoption import adoption_document, adoption_text, lef
 from envbuilder.cli.output.failures import failure_document
 from envbuilder.cli.output.lock_changes import lock_document
 from envbuilder.cli.output.printing import json_option, notice, print_json, width
+from envbuilder.cli.output.progress import watched
 from envbuilder.core.errors import EnvbuilderError, NoUsableBase, UsageError
 from envbuilder.core.files import write_text
 from envbuilder.core.uv_process import TIME_LIMIT
@@ -265,8 +266,8 @@ def _adopted(session: Session, folder: Path, wanted: _Wanted) -> Adoption:
         changes=(*software_changes(catalog, found, choice.advice), *changes),
         not_copied=not_copied,
     )
-    told = replace(session, progress=notice)
-    return replace(adoption, other_python=examined_pythons(told, adoption, query, spec.sources))
+    reporting = replace(session, progress=notice)
+    return replace(adoption, other_python=examined_pythons(reporting, adoption, query, spec.sources))
 
 
 def _elsewhere(found: Conclusions) -> tuple[tuple[OwnFile, ...], tuple[UnusedLine, ...]]:
@@ -284,9 +285,9 @@ def _resolve(session: Session, spec: Spec, *, seconds: float | None = None) -> N
 
 def _locked(session: Session, path: Path, sources: Sources, target: Path) -> Lock:
     """Write the lock of a spec, without the digests of its image; return it."""
-    session = replace(session, progress=notice)
-    spec = with_sources(load_spec(path, session.catalog), sources)
-    made = locked(session, spec)
-    keep_own_files(spec.files, session.store)
+    with watched(replace(session, progress=notice), "adopt") as (watching, _):
+        spec = with_sources(load_spec(path, session.catalog), sources)
+        made = locked(watching, spec)
+        keep_own_files(spec.files, session.store)
     write_text(target, dump(made))
     return made

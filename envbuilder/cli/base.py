@@ -9,6 +9,7 @@ from envbuilder.cli.documents import maintenance as documents
 from envbuilder.cli.groups import Group
 from envbuilder.cli.options import mirror_options
 from envbuilder.cli.output.printing import json_option, print_json, table
+from envbuilder.cli.output.progress import watched
 from envbuilder.cli.session import command_session
 from envbuilder.core.digests import shortened
 from envbuilder.core.errors import EngineUnavailable, UsageError
@@ -38,14 +39,12 @@ def bootstrap(suite: str, mirrors: Sources, registry: str, *, as_json: bool) -> 
     SUITE is, for example, bookworm or bionic, or the id of a base. The base is loaded into the container engine;
     without an engine, it is kept in the cache directory. The same packages give the same bytes on every machine.
     """
-    session = command_session()
-    system = _system(session.catalog, suite)
-    tree = debian_trees(session, mirrors).unpack(system)
-    reference = base_reference(system.kind, system.id, "", tree.digest)
-    loaded = _load(session, tree.id, tree.digest, reference)
-    pushed = ""
-    if registry:
-        pushed = _push(session, reference, registry)
+    with watched(command_session(), "base") as (session, _):
+        system = _system(session.catalog, suite)
+        tree = debian_trees(session, mirrors).unpack(system)
+        reference = base_reference(system.kind, system.id, "", tree.digest)
+        loaded = _load(session, tree.id, tree.digest, reference)
+        pushed = _push(session, reference, registry) if registry else ""
     if as_json:
         image = reference if loaded else None
         print_json(document_of(documents.BaseBootstrap, tree, image=image, pushed=pushed))

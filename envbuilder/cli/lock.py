@@ -97,15 +97,14 @@ def command(  # noqa: PLR0913  one parameter for each option
             raise UsageError("--check cannot be combined with --upgrade", hint="use one of them")
         _check(catalog, spec, file, target, as_json=as_json)
         return
-    session = Session(here, catalog, notice)
-    report_spec_trust(session, spec)
-    before = replaced_lock(target, session.progress)
-    unpinned = no_image and (before is None or bool(before.unpinned))
-    made = _made(session, spec, upgrade, before, unpinned=unpinned)
-    keep_own_files(spec.files, session.store)
-    if not no_image:
-        with watched(session, "lock-image") as (watching, _):
-            made = with_image(watching, made, spec.sources, before)
+    with watched(Session(here, catalog, notice), "lock") as (session, _):
+        report_spec_trust(session, spec)
+        before = replaced_lock(target, session.progress)
+        unpinned = no_image and (before is None or bool(before.unpinned))
+        made = _made(session, spec, upgrade, before, unpinned=unpinned)
+        keep_own_files(spec.files, session.store)
+        if not no_image:
+            made = with_image(session, made, spec.sources, before)
     write_text(target, dump(made))
     _print_lock(made, before, target, as_json=as_json)
 

@@ -19,6 +19,11 @@ class Transfer:
     current: int
     total: int
 
+    @property
+    def is_complete(self) -> bool:
+        """True if all bytes are there; False while the total is unknown."""
+        return 0 < self.total <= self.current
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushResult:

@@ -196,6 +196,7 @@ def gatherer(session: Session, sources: Sources, *, offline: bool = False) -> Ga
         archives=archive_publishers(session, sources, offline=offline),
         bases=_base_contents(session, sources, offline=offline),
         progress=session.progress,
+        listener=session.listener,
     )
 
 

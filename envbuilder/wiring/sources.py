@@ -156,6 +156,7 @@ def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -
         archives={kind: _archive(session, sources, each) for kind, each in DISTRIBUTIONS.items()},
         work=session.settings.use("work"),
         progress=session.progress,
+        listener=session.listener,
         offline=offline,
         mirror=file_mirror(session, sources, offline=offline),
     )

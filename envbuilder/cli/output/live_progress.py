@@ -108,7 +108,7 @@ class LiveProgress:
             visible_ones = len(self._items) < _MOST_TRANSFERS
             self._items[event.item] = self._transfers.add_task(_one_line(event.item), total=total, visible=visible_ones)
         self._transfers.update(self._items[event.item], completed=event.current, total=total)
-        if 0 < event.total <= event.current:
+        if event.is_complete:
             self._transfers.remove_task(self._items.pop(event.item))
             for task in list(self._items.values())[:_MOST_TRANSFERS]:
                 self._transfers.update(task, visible=True)

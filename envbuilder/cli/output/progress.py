@@ -106,7 +106,7 @@ class Paced:
     def passes(self, event: Transfer) -> bool:
         """Return True if an event is to be printed."""
         now = self._clock()
-        ends = 0 < event.total <= event.current
+        ends = event.is_complete
         if ends or now - self._last_passed.setdefault(event.item, now) >= self._seconds:
             self._last_passed[event.item] = now
             news = not ends or event.item not in self._ended
@@ -116,11 +116,12 @@ class Paced:
 
 
 class PlainProgress:
-    """One line for each step that starts or ends, and for long transfers now and then; for pipes and CI."""
+    """Lines for pipes and CI: for each step that starts or ends, for a long transfer now and then and at its end."""
 
     def __init__(self, *, verbose: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._verbose = verbose
         self._paced = Paced(_SECONDS_BETWEEN_LINES, clock)
+        self._long_transfers: set[str] = set()
 
     def __call__(self, event: BuildEvent) -> None:
         """Show one event."""
@@ -132,8 +133,9 @@ class PlainProgress:
             case StepOutput(text=text):
                 if self._verbose:
                     say(log_line(text))
-            case Transfer():
-                if self._paced.passes(event):
+            case Transfer(item=item):
+                if self._paced.passes(event) and not (event.is_complete and item not in self._long_transfers):
+                    self._long_transfers.add(item)
                     of = f" of {size(event.total)}" if event.total else ""
                     say(f"  {foreign(event.item)} {size(event.current)}{of}")
             case _:

@@ -33,6 +33,7 @@ from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import EPOCH, Member, of_tar
 from envbuilder.oci.tar.writing import write
+from envbuilder.oci.transfers import Transfer
 
 _CONNECTIONS = 16
 
@@ -65,6 +66,7 @@ class DebTrees:
         archives: The archives of each distribution; without an address if none is configured.
         work: Directory for what is unpacked.
         progress: Progress callback; receives one line of text.
+        listener: Receives the bytes that were fetched so far.
         offline: Refuse to download anything.
         mirror: Asked for .debs that no archive delivers.
     """
@@ -74,6 +76,7 @@ class DebTrees:
     archives: Mapping[BaseKind, DebArchive]
     work: Path
     progress: Callable[[str], None]
+    listener: Callable[[Transfer], None] = lambda _transfer: None
     offline: bool = False
     mirror: FileMirror = NO_MIRROR
 
@@ -184,14 +187,18 @@ class DebTrees:
     def _from_archives(self, archive: DebArchive, missing: Sequence[OsPackagePin]) -> list[FailedPackage]:
         """Fetch .debs from archives; where a mirror can replace these, only the first .deb finds out if they answer."""
         title = archive.distribution.title
-        self.progress(f"fetching {len(missing)} {title} packages, {size(sum(pin.size for pin in missing))}")
+        total = sum(pin.size for pin in missing)
+        self.progress(f"fetching {len(missing)} {title} packages, {size(total)}")
         first = [] if self.mirror is NO_MIRROR else [fetch_package(archive, missing[0], self.store)]
         unanswered = [each.error for each in first if isinstance(each, FailedPackage)]
         if unanswered and isinstance(unanswered[0], NoAnswer):
             return silent(archive, missing, unanswered[0])
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            rest = pool.map(lambda pin: fetch_package(archive, pin, self.store), missing[len(first) :])
-            answers = [*first, *rest]
+            answers = list(first)
+            for answer in pool.map(lambda pin: fetch_package(archive, pin, self.store), missing[len(first) :]):
+                answers.append(answer)
+                fetched = sum(pin.size for pin in missing[: len(answers)])
+                self.listener(Transfer(item=f"{title} packages", current=fetched, total=total))
         for place, mirror in enumerate(archive.mirrors[1:], start=1):
             if place in answers:
                 count = answers.count(place)

@@ -27,6 +27,7 @@ from envbuilder.lock.lock import Lock, PackageGroup, ToolName
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.runtime.unconfined import Unconfined
+from envbuilder.oci.transfers import Transfer
 from tests.fakes.following import following
 from tests.fakes.vendor_archives import Shelf, pin_of, with_archives
 from tests.unit.image.toys import ToyPackages, World, no_sandbox
@@ -44,6 +45,7 @@ class Machine:
         self.world = world
         self.store = world.ports("machine").store
         self.said: list[str] = []
+        self.transfers: list[Transfer] = []
         debian = DebTrees(
             store=self.store,
             trees=TreeStore(folder / "bases"),
@@ -86,6 +88,7 @@ class Machine:
                 listener=lambda _: None,
             ),
             progress=self.said.append,
+            listener=self.transfers.append,
         )
 
     def lock(self) -> Lock:
@@ -108,6 +111,7 @@ def test_every_file_of_a_lock_is_in_the_store_afterwards(machine: Machine) -> No
     assert {f"sha256:{sha256}" for sha256 in named} <= set(digests)
     assert {lock.base.digest, f"sha256:{lock.python.sha256}"} <= set(digests)
     assert all(machine.store.has(digest) for digest in digests)
+    assert {pin.file for pin in lock.packages} <= {each.item for each in machine.transfers if each.is_complete}
     assert machine.world.fetched == [pin.file for pin in lock.packages]
     assert machine.said == [f"fetching {pin.file}" for pin in lock.packages]
 

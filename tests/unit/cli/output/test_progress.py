@@ -47,7 +47,6 @@ def test_a_pipe_gets_a_line_for_every_start_and_end_without_mounts(capsys: pytes
         "> [1/3] base",
         "= [1/3] base cached",
         "> [2/3] RUN uv pip install x",
-        "  layer 977 KiB of 977 KiB",
         "✓ [2/3] RUN uv pip install x 61.2s",
         "> [3/3] RUN false",
         "✗ [3/3] RUN false 0.1s",
@@ -67,6 +66,13 @@ def test_a_long_transfer_is_told_every_ten_seconds_and_its_end_once(capsys: pyte
     for current in (1, 2, 3, 4, 5, 5):
         show(Transfer(item="x.whl", current=current, total=5))
     assert capsys.readouterr().err.splitlines() == ["  x.whl 4 B of 5 B", "  x.whl 5 B of 5 B"]
+
+
+def test_a_short_transfer_gets_no_line_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    show = PlainProgress()
+    for current in (1, 5):
+        show(Transfer(item="x.whl", current=current, total=5))
+    assert not capsys.readouterr().err
 
 
 def test_a_program_gets_one_object_on_each_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ from envbuilder.image.base.tree_store import DebTree, TreeStore
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
+from envbuilder.oci.transfers import Transfer
 from tests.fakes.catalogs import good_lock, real_catalog
 from tests.unit.image.base.deb.debs import deb
 from tests.unit.image.base.deb.test_archive import Mirror
@@ -121,7 +122,7 @@ def test_os_packages_that_lose_rights_are_named_with_the_field_that_keeps_them(
     assert not any("/usr/bin/sudo" in sentence for sentence in here.said)
 
 
-def from_archive(folder: Path, *mirrors: str, offline: bool = False) -> DebTrees:
+def from_archive(folder: Path, *mirrors: str, offline: bool = False, seen: list[Transfer] | None = None) -> DebTrees:
     """A machine with an empty store, which reaches an archive."""
     store = Store(folder=folder / "store")
     return DebTrees(
@@ -132,6 +133,7 @@ def from_archive(folder: Path, *mirrors: str, offline: bool = False) -> DebTrees
         },
         work=folder / "work",
         progress=lambda _: None,
+        listener=([] if seen is None else seen).append,
         offline=offline,
     )
 
@@ -150,6 +152,12 @@ def test_packages_are_fetched_once(tmp_path: Path) -> None:
     (tmp_path / "debian" / pin.file).unlink()
     trees.fetch(BaseKind.DEBIAN, [pin])
     assert trees.store.has(f"sha256:{pin.sha256}")
+
+
+def test_the_bytes_of_fetched_packages_are_reported(tmp_path: Path) -> None:
+    pin, seen = published(tmp_path), list[Transfer]()
+    from_archive(tmp_path, f"file://{tmp_path}/debian", seen=seen).fetch(BaseKind.DEBIAN, [pin])
+    assert seen == [Transfer(item="Debian packages", current=pin.size, total=pin.size)]
 
 
 def test_a_package_that_the_archive_no_longer_has_says_where_it_still_is(tmp_path: Path) -> None:
