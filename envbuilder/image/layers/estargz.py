@@ -22,7 +22,8 @@ from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_paths import parents
-from envbuilder.image.layers.compression import Digesting, GzipCompressor, GzipMembersSink, Watch, read
+from envbuilder.image.layers.compression import Digesting, GzipMembersSink, Watch, read
+from envbuilder.image.layers.compressors import GzipCompressor
 from envbuilder.image.layers.deflate import MEMBER_HEAD, member_tail, packed, stored_block
 from envbuilder.image.layers.deflate_blocks import cut
 from envbuilder.image.layers.entries import Entry, Spliced
