@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 from envbuilder.core.errors import EngineError, EngineLost, EnvbuilderError
 from envbuilder.core.json_fields import Record, text
 from envbuilder.core.references import ImageRef
-from envbuilder.image.builds import Builder, BuildEvent, BuildRequest, BuildResult, StepOutput
+from envbuilder.image.builds import Builder, BuildEvent, BuildRequest, BuildResult, StepOutput, image_info
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.docker.build_failures import explain
 from envbuilder.image.docker.build_journal import BuildJournal
 from envbuilder.image.docker.buildkit_trace import TraceReader
 from envbuilder.image.docker.classic_stream import ClassicReader
 from envbuilder.image.docker.context_tar import context
-from envbuilder.image.docker.images import failure, image_info, image_layers
+from envbuilder.image.docker.images import failure, image_layers
 from envbuilder.image.docker.protobuf_wire import MalformedMessage
 
 if TYPE_CHECKING:
