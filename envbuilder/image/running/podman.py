@@ -13,8 +13,9 @@ from tempfile import TemporaryDirectory
 from envbuilder.core.errors import EngineError, UsageError
 from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.image.running.kept_images import KeptImages
-from envbuilder.image.running.node_runtimes import SQUASHES, Program, is_in_registry, source_of, written
+from envbuilder.image.running.node_runtimes import SQUASHES, Program, source_of, written
 from envbuilder.image.running.podman_keeping import OWN_VARIABLES, PodmanKeeping, last_line
+from envbuilder.oci.registry.addresses import host_of
 from envbuilder.oci.runtime.cdi import FOLDERS, GPU, has_gpus
 from envbuilder.oci.runtime.command import Console, RunRequest, RunResult, bracketed
 
@@ -58,7 +59,7 @@ class PodmanRunner:
                 f"podman does not run {reference}", hint="use --runtime apptainer, or write an OCI layout: build -o DIR"
             )
         source = source_of(reference)
-        if source != reference or is_in_registry(reference):
+        if source != reference or host_of(reference):
             self.ids[reference] = self._pulled(source, reference)
         found = PodmanKeeping(call=self._call, ids=self.ids).described(reference)
         if found is None:

@@ -17,7 +17,7 @@ from envbuilder.core.json_fields import parsed, text
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.documents import document
 from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, SmallBlob
-from envbuilder.oci.registry.addresses import Place, has_host, place_of, siblings
+from envbuilder.oci.registry.addresses import Place, host_of, place_of, siblings
 from envbuilder.oci.registry.auth import Authorizer
 from envbuilder.oci.registry.credentials import Credentials, RegistryLogins
 from envbuilder.oci.registry.failures import Interrupted, patiently, refused
@@ -87,7 +87,7 @@ class RegistryClient:
         )
 
     def _place(self, reference: ImageRef, *, push: bool) -> Place:
-        if has_host(reference) or push or self._default is None:
+        if host_of(reference.repository) or push or self._default is None:
             return place_of(reference)
         return place_of(reference, self._default())
 
