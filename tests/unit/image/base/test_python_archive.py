@@ -18,7 +18,7 @@ from envbuilder.core.elf import open_elf, read_search_path, read_shared_object
 from envbuilder.core.errors import InvalidInput, SourceUnreachable, ToolMissing, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.image.base.interpreter import PackableInterpreter, identify
-from envbuilder.image.base.programs import BaseHost, LineListener, Ran, ignore_line, run_program
+from envbuilder.image.base.programs import BaseHost, Ran, run_program
 from envbuilder.image.base.python_files import select
 from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.uv_tool import from_uv
@@ -173,13 +173,10 @@ class Says:
         self.text, self.status = text, status
         self.commands: list[list[str]] = []
 
-    def __call__(
-        self, command: Sequence[str], *, environ: Mapping[str, str], folder: Path, on_line: LineListener = ignore_line
-    ) -> Ran:
+    def __call__(self, command: Sequence[str], *, environ: Mapping[str, str], folder: Path) -> Ran:
         assert isinstance(environ, Mapping)
         assert folder.is_dir()
         self.commands.append(list(command))
-        on_line(self.text)
         return Ran(status=self.status, stdout=self.text, tail=(self.text,))
 
 
