@@ -12,7 +12,6 @@ from envbuilder.core.references import ImageRef
 from envbuilder.diagnostics.verify import Subject
 from envbuilder.image.builder import Engine
 from envbuilder.oci.layout.stored_images import read_layout
-from envbuilder.oci.registry.addresses import host_of
 from envbuilder.oci.registry.pull import fetch_blobs, find
 from envbuilder.wiring.engines import reference_of
 from envbuilder.wiring.session import Session
@@ -38,7 +37,8 @@ def subject_of(session: Session, image: str, name: str, engine: Engine) -> Subje
     held = _of_engine(session, image) if engine is not Engine.ASSEMBLE else None
     if held is not None:
         return held
-    if host_of(image):
+    host = image.partition("/")[0]
+    if "/" in image and ("." in host or ":" in host or host == "localhost"):
         return subject_in_registry(session, image)
     raise UsageError(
         f"not a path, an assembled image or an image of the engine: {image}",
