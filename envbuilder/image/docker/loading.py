@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, VerificationFailed
@@ -105,7 +106,8 @@ def _present_layers(api: DockerApi, image: AssembledImage) -> int:
     for known in _candidates(api.images(), environment):
         found = api.inspect_image(known)
         if found is not None:
-            best = max(best, _common(wanted, texts(found, "RootFS", "Layers")))
+            pairs = zip(wanted, texts(found, "RootFS", "Layers"), strict=False)
+            best = max(best, len([*takewhile(lambda pair: pair[0] == pair[1], pairs)]))
         if best == len(wanted):
             break
     return best
@@ -122,12 +124,3 @@ def _candidates(images: Sequence[Record], environment: str) -> list[str]:
         return (0 if same else 1 if ours or base else 2), -number(image, "Created")
 
     return [text(image, "Id") for image in sorted(images, key=rank)][:_LOOK_AT]
-
-
-def _common(wanted: Sequence[str], there: Sequence[str]) -> int:
-    count = 0
-    for ours, theirs in zip(wanted, there, strict=False):
-        if ours != theirs:
-            break
-        count += 1
-    return count
