@@ -41,10 +41,10 @@ from envbuilder.lock.project.reading import project_files, read_project
 from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.catalogs import known_catalog
-from envbuilder.wiring.git_checkouts import clone, folder_of, is_address
+from envbuilder.wiring.git_checkouts import clone, folder_of, is_address, last_change
 from envbuilder.wiring.locks import locked, unpinned_lock
 from envbuilder.wiring.machines import machines
-from envbuilder.wiring.project import examined_pythons, last_change
+from envbuilder.wiring.other_pythons import examined_pythons
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 

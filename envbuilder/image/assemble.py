@@ -13,7 +13,7 @@ from envbuilder.image.base.provided_libraries import PACKAGES, provided
 from envbuilder.image.builds import BuildStep
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.layers.build_state import Draft, Elsewhere, draft
-from envbuilder.image.layers.compression import packer_of
+from envbuilder.image.layers.compressors import packer_of
 from envbuilder.image.layers.image_documents import image_of, pin_of
 from envbuilder.image.layers.make import clashes_between_packages
 from envbuilder.image.layers.ports import AssemblyContext, LayerPushes

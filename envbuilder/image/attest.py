@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from envbuilder.core.json_fields import parsed
 from envbuilder.image.attestation.provenance import MEDIA_TYPE as PROVENANCE
@@ -12,8 +11,8 @@ from envbuilder.image.attestation.provenance import provenance, statement
 from envbuilder.image.plan.keys import VERSION
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
-from envbuilder.oci.documents import EMPTY, document, entry, json_document
-from envbuilder.oci.images import MANIFEST_TYPE, AssembledImage, Descriptor, LayerFormat, SmallBlob
+from envbuilder.oci.documents import artifact, document, entry, timestamp
+from envbuilder.oci.images import AssembledImage, Descriptor, LayerFormat, SmallBlob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +34,7 @@ def attest(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> Asse
     from envbuilder.image.attestation.bill_of_materials import MEDIA_TYPE, bill_of_materials  # noqa: PLC0415  loads cyclonedx
 
     name, subject = digest(lock), image.manifest.descriptor
-    created = datetime.fromtimestamp(lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    created = timestamp(lock.epoch)
     bill = document(MEDIA_TYPE, bill_of_materials(lock, name))
     origin = document(PROVENANCE, provenance(lock, name, subject.digest, layer_format, str(VERSION)))
     return replace(
@@ -55,20 +54,10 @@ def attached(content: SmallBlob, name: str, subject: Descriptor, created: str) -
         name: File name of the document.
         subject: Manifest of the image.
         created: The image's own creation time.
-
-    Source: OCI image specification 1.1, "Guidelines for artifact usage" and the field `subject`,
-    https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md
     """
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": MANIFEST_TYPE,
-        "artifactType": content.descriptor.media_type,
-        "config": entry(EMPTY.descriptor),
-        "layers": [entry(content.descriptor) | {"annotations": {"org.opencontainers.image.title": name}}],
-        "subject": entry(subject),
-        "annotations": {"org.opencontainers.image.created": created},
-    }
-    return json_document(MANIFEST_TYPE, manifest), content
+    layer = entry(content.descriptor) | {"annotations": {"org.opencontainers.image.title": name}}
+    annotations = {"org.opencontainers.image.created": created}
+    return artifact(content.descriptor.media_type, [layer], subject=subject, annotations=annotations), content
 
 
 def statements(lock: Lock, manifest: str, layer_format: LayerFormat) -> tuple[Statement, ...]:

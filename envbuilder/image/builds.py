@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
+from envbuilder.core.json_fields import Record, number, record, text, texts
 from envbuilder.oci.transfers import Transfer
 
 BUILD_HINT = (
@@ -61,6 +62,9 @@ class ImageInfo:
         diff_ids: `sha256:…` of each uncompressed layer, lowest first.
         labels: Sorted by name.
         size: Bytes of all layers, uncompressed.
+        env: Variables, as listed.
+        user: Its user; empty for root.
+        folder: Its working directory; empty for `/`.
     """
 
     id: str
@@ -69,10 +73,30 @@ class ImageInfo:
     diff_ids: tuple[str, ...] = ()
     labels: tuple[tuple[str, str], ...]
     size: int = 0
+    env: tuple[tuple[str, str], ...] = ()
+    user: str = ""
+    folder: str = ""
 
     def label(self, name: str) -> str:
         """Return the value of a label; empty if it is not set."""
         return dict(self.labels).get(name, "")
+
+
+def image_info(inspected: Record) -> ImageInfo:
+    """Return an image from its inspect document, which Docker and podman write alike."""
+    labels = record(inspected, "Config", "Labels")
+    pairs = (entry.partition("=") for entry in texts(inspected, "Config", "Env"))
+    return ImageInfo(
+        id=text(inspected, "Id"),
+        tags=tuple(sorted(texts(inspected, "RepoTags"))),
+        digests=tuple(sorted(texts(inspected, "RepoDigests"))),
+        diff_ids=texts(inspected, "RootFS", "Layers"),
+        labels=tuple(sorted((name, text(labels, name)) for name in labels)),
+        size=number(inspected, "Size"),
+        env=tuple((name, value) for name, _, value in pairs),
+        user=text(inspected, "Config", "User"),
+        folder=text(inspected, "Config", "WorkingDir"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,5 +58,5 @@ def prepare(
         return Prepared(request=replace(wanted, env=tuple(sorted(given.items()))), memory=f"{memory} (--memory)")
     if VARIABLE in given:
         return Prepared(request=wanted, memory=f"{given[VARIABLE]} ({VARIABLE})")
-    own = dict(found.labels).get(LABEL_MEMORY, "")
+    own = found.label(LABEL_MEMORY)
     return Prepared(request=wanted, memory=f"{own} (of the image)" if own else "")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
 from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.digests import digest_of, is_digest
-from envbuilder.core.json_fields import at, parsed, text
-from envbuilder.oci.images import EMPTY_TYPE, Descriptor, ImageLayerPin, SmallBlob
+from envbuilder.core.json_fields import Record, at, parsed, text
+from envbuilder.oci.images import EMPTY_TYPE, MANIFEST_TYPE, Descriptor, ImageLayerPin, SmallBlob
 
 
 def document(media_type: str, content: bytes) -> SmallBlob:
@@ -22,6 +25,35 @@ https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md#guidance-fo
 def json_document(media_type: str, value: object) -> SmallBlob:
     """Return a value as a canonical JSON document."""
     return document(media_type, canonical_json(value))
+
+
+def artifact(
+    kind: str,
+    layers: Sequence[Record],
+    *,
+    config: SmallBlob = EMPTY,
+    subject: Descriptor | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> SmallBlob:
+    """Return the manifest of an artifact of some type; `subject` is the manifest of the image that it refers to.
+
+    Source: OCI image specification 1.1, "Guidelines for artifact usage" and the field `subject`,
+    https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md
+    """
+    manifest: dict[str, object] = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST_TYPE,
+        "artifactType": kind,
+        "config": entry(config.descriptor),
+        "layers": list(layers),
+    }
+    manifest |= {"subject": entry(subject)} if subject else {}
+    return json_document(MANIFEST_TYPE, manifest | ({"annotations": dict(annotations)} if annotations else {}))
+
+
+def timestamp(epoch: int) -> str:
+    """Return a time in seconds since 1970 as documents contain it."""
+    return datetime.fromtimestamp(epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def entry(descriptor: Descriptor) -> dict[str, object]:

@@ -263,7 +263,7 @@ class DockerIngredients:
     def _libraries(self, lock: Lock, sources: Sources) -> tuple[CopiedFile, ...]:
         archives = vendor_archives(self.session, sources)
         return tuple(
-            CopiedFile(path=f"libraries/{pin.id}/{file.path}", source=self.session.store.verified(file.digest))
+            CopiedFile(path=f"libraries/{pin.id}/{path}", source=self.session.store.verified(file.digest))
             for pin in lock.archives
-            for file in archives.libraries(pin)
+            for path, file in archives.libraries(pin).items()
         )

@@ -77,9 +77,9 @@ def container_request(
         network="none" if options.no_network else "default",
         user=options.user,
         caller=_caller() if mounts and not options.user else None,
-        mounts=tuple((mount.folder, mount.path) for mount in mounts if mount.is_read_only),
-        shared=tuple((mount.folder, mount.path) for mount in mounts if not mount.is_read_only),
-        folder=_workdir(options.workdir) or (mounts[0].path if mounts else ""),
+        mounts=tuple(place for place, is_read_only in mounts if is_read_only),
+        shared=tuple(place for place, is_read_only in mounts if not is_read_only),
+        folder=_workdir(options.workdir) or (mounts[0][0][1] if mounts else ""),
         ports=tuple(_port(text) for text in options.ports),
         writable=True,
         keep=_keep(options.keep),
@@ -121,17 +121,8 @@ def _caller() -> Caller:
     return Caller(uid=uid, gid=os.getegid(), name=name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Mount:
-    """A directory of this host in a container."""
-
-    folder: str
-    path: str
-    is_read_only: bool
-
-
-def _mount(text: str) -> _Mount:
-    """Return `DIR[:PATH[:ro]]`; the path in the container is `/work/NAME` by default."""
+def _mount(text: str) -> tuple[tuple[str, str], bool]:
+    """Return the paths of `DIR[:PATH[:ro]]`, by default `/work/NAME` in the container, and True for `ro`."""
     source, colon, rest = text.partition(":")
     target, has_mode, mode = rest.partition(":")
     if has_mode and mode not in {"ro", "rw"}:
@@ -150,7 +141,7 @@ def _mount(text: str) -> _Mount:
         raise UsageError(
             f"--mount {text}: {target!r} is reserved for the container", hint="use another path: --mount .:/work"
         )
-    return _Mount(folder=str(folder), path=path, is_read_only=mode == "ro")
+    return (str(folder), path), mode == "ro"
 
 
 def _workdir(text: str) -> str:

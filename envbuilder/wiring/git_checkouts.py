@@ -1,10 +1,11 @@
-"""Checkouts of projects that are named by the address of their git repository, made by the program git."""
+"""Checkouts of projects: made from the address of a git repository, and the day of their last change."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable, ToolMissing, UsageError
@@ -16,6 +17,12 @@ _OF_THE_CALLER = re.compile(
     r"GIT_(?:DIR|WORK_TREE|INDEX_FILE|PREFIX|OBJECT_DIRECTORY|COMMON_DIR|NAMESPACE|ALTERNATE_OBJECT_DIRECTORIES)"
 )
 """Variables of a hook that name another repository."""
+_SECONDS = 20
+_LOG = (
+    *("git", "--no-pager"),
+    # A repository may name programs in its configuration that these would start.
+    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false"),
+)
 
 
 def is_address(text: str) -> bool:
@@ -76,6 +83,16 @@ def clone(address: str, folder: Path, environ: Mapping[str, str]) -> None:
         raise SourceUnreachable(
             f"git cannot clone {_shown(address)}: {message}", hint="check the address, the network and your access"
         )
+
+
+def last_change(folder: Path) -> date | None:
+    """Return the day of the last commit of a checkout; None for a directory that is none, or without git."""
+    command = [*_LOG, "-C", str(folder), "log", "-1", "--format=%cs", "--", "."]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        return date.fromisoformat(done.stdout.strip())
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
 
 
 def _shown(text: str) -> str:

@@ -21,7 +21,6 @@ from envbuilder.lock.create import IngredientSources
 from envbuilder.lock.resolve.apt import AptResolver
 from envbuilder.lock.spec import Spec
 from envbuilder.oci.registry.pull import find
-from envbuilder.oci.tar.members import EPOCH
 from envbuilder.wiring.build_inputs import engine_bases, lock_files
 from envbuilder.wiring.mirrors import configured_archives, registry_mirror
 from envbuilder.wiring.session import Session
@@ -83,6 +82,6 @@ def _registry_digest(settings: Settings, reference: ImageRef) -> str:
 
 def pack_python(session: Session, interpreter: Path, folder: Path) -> PythonArchive:
     """Pack an interpreter of this machine into a directory, and keep the archive in the cache."""
-    archive = pack(interpreter, folder, epoch=EPOCH, host=host_programs(session.settings))
+    archive = pack(interpreter, folder, host=host_programs(session.settings))
     keep_archive(session.files, archive.path)
     return archive

@@ -58,7 +58,7 @@ def _has(session: Session, engine: Engine, reference: str, lock: Lock) -> bool:
         found = ENGINES[engine].runner(session).image(reference)
     except EngineUnavailable:
         return False  # The build says it with more words.
-    return found is not None and dict(found.labels).get(LABEL_LOCK) == digest(lock)
+    return found is not None and found.label(LABEL_LOCK) == digest(lock)
 
 
 def _extended(session: Session, lock: Lock, profile: ChosenProfile, sources: Sources) -> Lock:

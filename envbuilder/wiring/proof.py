@@ -179,8 +179,8 @@ class StoredArchives:
 
     def take(self, pin: ArchivePin) -> Mapping[str, str]:
         """See `OpenArchives.take`."""
-        digests = {file.path: file.digest.removeprefix("sha256:") for file in self.archives.libraries(pin)}
-        return {library.path: digests[library_path(library)] for library in pin.libraries}
+        files = self.archives.libraries(pin)
+        return {each.path: files[library_path(each)].digest.removeprefix("sha256:") for each in pin.libraries}
 
     def open(self, sha256: str) -> BinaryIO:
         """See `OpenArchives.open`."""

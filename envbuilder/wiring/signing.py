@@ -13,7 +13,7 @@ from envbuilder.image.builder import BuiltImage
 from envbuilder.image.signing import SignatureCheck, SignedRepository
 from envbuilder.lock.lock import Lock
 from envbuilder.oci.images import Descriptor
-from envbuilder.oci.registry.addresses import has_host
+from envbuilder.oci.registry.addresses import host_of
 from envbuilder.wiring.image_names import checked_reference
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import registry_client
@@ -96,7 +96,7 @@ def signable(name: str) -> ImageRef:
         UsageError: The name is not a reference, or has no host.
     """
     reference = ImageRef.parse(checked_reference(name))
-    if not has_host(reference):
+    if not host_of(reference.repository):
         raise UsageError(
             f"{name} has no signatures: they are kept in the registry of an image",
             hint="use a name such as `HOST/NAME:TAG`; `envbuilder build --push --sign KEY` pushes and signs",

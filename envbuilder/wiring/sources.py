@@ -41,7 +41,6 @@ from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import EPOCH
 from envbuilder.wiring.mirrors import keyring, mirror_repository, mirrors, places_of_publishers
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
@@ -222,7 +221,7 @@ def fetch_python(session: Session, version: Release, folder: Path) -> PythonArch
     session.progress(f"asking uv for a managed Python {version}")
     host = host_programs(session.settings)
     interpreter = from_uv(version, uv=find_uv(), folder=session.settings.use("pythons"), host=host)
-    return pack(interpreter, folder, epoch=EPOCH, host=host)
+    return pack(interpreter, folder, host=host)
 
 
 def keep_python_of(session: Session, lock: Lock) -> None:

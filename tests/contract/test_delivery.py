@@ -26,13 +26,13 @@ from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.layout.squashfs import write_squashfs
 from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.command import RunRequest
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
 from tests.contract.conftest import REQUIRED, World, on_docker
 from tests.fakes.following import following
+from tests.fakes.pushing import push
 from tests.unit.oci.layout.images import Members, file, folder, hardlink, image, image_of_pins, symlink, tar_of
 
 pytestmark = pytest.mark.xdist_group("engine")

@@ -46,13 +46,14 @@ from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import TransferStopped
 from envbuilder.oci.registry.parallel import TransferState
 from envbuilder.oci.registry.pull import fetch_blobs, find
-from envbuilder.oci.registry.push import push, push_artifact
+from envbuilder.oci.registry.push import push_artifact
 from envbuilder.oci.registry.upload_records import UploadRecords
 from envbuilder.oci.registry.uploads import PIECE, Upload
 from envbuilder.oci.store import Store
 from tests.contract import registry
 from tests.contract.conftest import REQUIRED
 from tests.fakes.catalogs import good_lock
+from tests.fakes.pushing import push
 from tests.fakes.signing import made_key
 from tests.unit.image.toys import World
 

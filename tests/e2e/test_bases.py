@@ -27,7 +27,6 @@ from tests.e2e.conftest import Tool
 
 pytestmark = pytest.mark.xdist_group("engine")
 
-EPOCH = 1_700_000_000
 TAG = "envbuilder-test/bases:bookworm"
 _ELSEWHERE = ("unshare", "--uts", "sh", "-c", 'hostname elsewhere-host && exec "$@"', "sh")
 
@@ -117,7 +116,7 @@ def docker(*arguments: str, stdin: Path = Path(os.devnull)) -> str:
 @pytest.fixture(scope="module")
 def image(trees: tuple[DebTree, DebTree], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     out = tmp_path_factory.mktemp("image") / "image.tar"
-    image_id = docker_archive(trees[0], out, epoch=EPOCH, labels={"io.envbuilder.test": "yes"}, tags=(TAG,))
+    image_id = docker_archive(trees[0], out, labels={"io.envbuilder.test": "yes"}, tags=(TAG,))
     docker("load", "--input", str(out))
     yield image_id, trees[0].digest
     docker("image", "rm", TAG)
@@ -150,7 +149,7 @@ def _has_pyenv() -> bool:
 
 @pytest.fixture(scope="module")
 def archive(interpreter: Path, tmp_path_factory: pytest.TempPathFactory) -> PythonArchive:
-    return pack(interpreter, tmp_path_factory.mktemp("archive"), epoch=EPOCH, host=host_with())
+    return pack(interpreter, tmp_path_factory.mktemp("archive"), host=host_with())
 
 
 def test_a_packed_python_runs_inside_the_base(image: tuple[str, str], archive: PythonArchive) -> None:
@@ -172,7 +171,7 @@ def test_a_copy_of_the_installation_gives_the_same_archive(
     subprocess.run(["cp", "-a", str(prefix), str(tmp_path / "copy")], check=True)
     before = os.umask(0o077)
     try:
-        again = pack(tmp_path / "copy" / "bin" / "python3", tmp_path, epoch=EPOCH, host=host_with())
+        again = pack(tmp_path / "copy" / "bin" / "python3", tmp_path, host=host_with())
     finally:
         os.umask(before)
     assert again.sha256 == archive.sha256
@@ -190,13 +189,13 @@ def test_a_virtual_environment_stands_for_its_installation(
     archive: PythonArchive, interpreter: Path, tmp_path: Path
 ) -> None:
     subprocess.run([str(interpreter), "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
-    again = pack(tmp_path / "venv" / "bin" / "python", tmp_path, epoch=EPOCH, host=host_with())
+    again = pack(tmp_path / "venv" / "bin" / "python", tmp_path, host=host_with())
     assert again.sha256 == archive.sha256
 
 
 def test_the_python_of_the_operating_system_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="comes from OS packages"):
-        pack(Path("/usr/bin/python3"), tmp_path, epoch=EPOCH, host=host_with())
+        pack(Path("/usr/bin/python3"), tmp_path, host=host_with())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -225,7 +224,7 @@ def test_uv_installs_what_a_catalog_of_its_own_names(archive: PythonArchive, tmp
     host = host_with(UV_PYTHON_DOWNLOADS_JSON_URL=str(catalog), UV_CACHE_DIR=str(tmp_path / "cache"))
     program = from_uv(archive.version, uv=uv_program(), folder=tmp_path / "pythons", host=host)
     assert program.is_relative_to(tmp_path / "pythons")
-    again = pack(program, tmp_path, epoch=EPOCH, host=host)
+    again = pack(program, tmp_path, host=host)
     assert again.version == archive.version
     assert inspect(again.path).sha256 == again.sha256
 

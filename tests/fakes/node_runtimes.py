@@ -63,7 +63,8 @@ if arguments[:2] == ["image", "inspect"]:
     if not kept and arguments[2] not in ("feed", "envbuilder/tf-2.15-cpu:latest"):
         sys.exit("Error: no such image")
     config = {"Env": ["PATH=/bin", "WORD=image"] + ["TERM=xterm", "TOKEN="] * kept, "User": "app", "WorkingDir": "/"}
-    shown = {"Id": KEPT if kept else "feed", "RepoTags": ["b", "a"], "Labels": {"io.envbuilder.memory": "growth"}}
+    config["Labels"] = {"io.envbuilder.memory": "growth"}
+    shown = {"Id": KEPT if kept else "feed", "RepoTags": ["b", "a"], "Labels": config["Labels"]}
     print(json.dumps([dict(shown, Config=config, Size=9 if kept else 4)]))
 elif arguments[:2] == ["container", "inspect"]:
     if not os.path.exists(place("containers", arguments[2])):

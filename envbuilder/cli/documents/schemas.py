@@ -71,11 +71,6 @@ def _facts() -> dict[str, Any]:
     }
 
 
-def _fleet() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(fleet_schema())
-    return found
-
-
 def _of(title: str, name: str, *kinds: Any) -> tuple[str, DocumentKind]:  # noqa: ANN401  dataclasses and TypedDicts
     hint = reduce(or_, kinds)
     return name, DocumentKind(title=title, schema=partial(json_schema, hint, name.replace(" ", "-")))
@@ -120,7 +115,7 @@ DOCUMENTS: Final[Mapping[str, DocumentKind]] = dict(
         _of("An archive with a lock and its files", "bundle", images.BundleDocument),
         _of("Files of locks in a registry", "mirror", images.MirrorDocument),
         _of("Files for a cluster, and the nodes that they are for", "cluster", machines.ClusterDocument),
-        ("fleet check", DocumentKind(title="All nodes of a cluster, judged together", schema=_fleet)),
+        ("fleet check", DocumentKind(title="All nodes of a cluster, judged together", schema=fleet_schema)),
         ("multi-node", DocumentKind(title="Report about several workers", schema=_reports)),
         _of("Findings about a machine", "doctor", machines.DoctorDocument),
         _of("Causes of a failure", "diagnose", machines.DiagnoseDocument),

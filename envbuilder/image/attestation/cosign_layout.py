@@ -14,8 +14,8 @@ from enum import StrEnum
 
 from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.json_fields import parsed, text
-from envbuilder.oci.documents import descriptor, entry, json_document
-from envbuilder.oci.images import CONFIG_TYPE, MANIFEST_TYPE, AssembledImage, Descriptor, ImageLayerPin
+from envbuilder.oci.documents import artifact, descriptor, entry, json_document
+from envbuilder.oci.images import CONFIG_TYPE, AssembledImage, Descriptor, ImageLayerPin
 
 SIGNATURE = "dev.cosignproject.cosign/signature"
 """Annotation of a layer: the signature of its content in Base64; empty for an envelope, which holds its own."""
@@ -79,19 +79,16 @@ def attachment(kind: Attachment, layers: Sequence[SignedLayer], subject: Descrip
     digests = [layer.blob.digest for layer in layers]
     empty_image = {"architecture": "", "config": {}, "os": "", "rootfs": {"type": "layers", "diff_ids": digests}}
     config = json_document(CONFIG_TYPE, empty_image)
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": MANIFEST_TYPE,
-        "artifactType": kind.artifact_type,
-        "config": entry(config.descriptor),
-        "layers": [entry(layer.blob) | {"annotations": dict(layer.annotations)} for layer in layers],
-        "subject": entry(subject),
-    }
+    entries = [entry(layer.blob) | {"annotations": dict(layer.annotations)} for layer in layers]
     pins = (
         ImageLayerPin(id=f"{kind}-{number}", key=layer.blob.digest, diff_id=layer.blob.digest, blob=layer.blob)
         for number, layer in enumerate(layers)
     )
-    return AssembledImage(layers=tuple(pins), config=config, manifest=json_document(MANIFEST_TYPE, manifest))
+    return AssembledImage(
+        layers=tuple(pins),
+        config=config,
+        manifest=artifact(kind.artifact_type, entries, config=config, subject=subject),
+    )
 
 
 def image_payload(repository: str, digest: str) -> bytes:

@@ -31,7 +31,7 @@ from envbuilder.lock.base_choice import OsPackages
 from envbuilder.lock.index.fetching import NoAnswer
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import EPOCH, Member, of_tar
+from envbuilder.oci.tar.members import Member, of_tar
 from envbuilder.oci.tar.writing import write
 from envbuilder.oci.transfers import Transfer
 
@@ -142,7 +142,7 @@ class DebTrees:
         self.fetch(lock.base.kind, lock.os_packages)
         with tempfile.TemporaryDirectory(dir=self._work_directory(), prefix="added-") as work:
             files, allowed = self._files(lock.os_packages), lock.allowed_privileged
-            tree = added_tree(files, base, epoch=EPOCH, work=Path(work), allowed=allowed)
+            tree = added_tree(files, base, work=Path(work), allowed=allowed)
             self._warn(tree.unconfigured)
             if tree.cleared:
                 self.progress(
@@ -208,7 +208,7 @@ class DebTrees:
     def _tree(self, kind: BaseKind, base: str, pins: Sequence[OsPackagePin], allowed: frozenset[str]) -> DebTree:
         self.fetch(kind, pins)
         with tempfile.TemporaryDirectory(dir=self._work_directory(), prefix="debs-") as work:
-            tree = base_tree(self._files(pins), epoch=EPOCH, work=Path(work), allowed=allowed)
+            tree = base_tree(self._files(pins), work=Path(work), allowed=allowed)
             self._warn(tree.unconfigured)
             self.trees.folder.mkdir(parents=True, exist_ok=True)
             target = self.trees.folder / f".{base}-{os.getpid()}.tar"

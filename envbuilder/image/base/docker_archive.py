@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.digests import digest_of, digest_of_file, digits_of
 from envbuilder.image.base.tree_store import DebTree
+from envbuilder.oci.documents import timestamp
 from envbuilder.oci.tar import writing as tarball
-from envbuilder.oci.tar.members import Kind, Member, file_of, on_disk
+from envbuilder.oci.tar.members import EPOCH, Kind, Member, file_of, on_disk
 
 
-def docker_archive(  # noqa: PLR0913  each describes a different property of one image
+def docker_archive(
     tree: DebTree,
     out: Path,
     *,
-    epoch: int,
     labels: Mapping[str, str],
     tags: tuple[str, ...] = (),
     added: Path | None = None,
@@ -28,7 +27,6 @@ def docker_archive(  # noqa: PLR0913  each describes a different property of one
     Args:
         tree: Its digest must be that of its tar; the engine checks it when it loads the archive.
         out: File to write.
-        epoch: The image's creation time, in seconds since 1970.
         labels: Labels of the image.
         tags: `repository:tag` that the engine gives the image; the id does not depend on them.
         added: Tar of the OS packages on the tree; None for none.
@@ -38,21 +36,21 @@ def docker_archive(  # noqa: PLR0913  each describes a different property of one
         images by manifest instead, so there only the diff id can be compared.
     """
     layers = {"layer.tar": (tree.path, tree.digest), **({"added.tar": (added, digest_of_file(added))} if added else {})}
-    config = canonical_json(_config(tree, [digest for _, digest in layers.values()], epoch, labels))
+    config = canonical_json(_config(tree, [digest for _, digest in layers.values()], labels))
     image_id = digest_of(config)
     name = digits_of(image_id)
     manifest = canonical_json([{"Config": f"{name}.json", "RepoTags": list(tags) or None, "Layers": list(layers)}])
     members = (
-        file_of("manifest.json", manifest, mtime=epoch),
-        file_of(f"{name}.json", config, mtime=epoch),
-        *(_layer(path, name, epoch) for name, (path, _) in layers.items()),
+        file_of("manifest.json", manifest, mtime=EPOCH),
+        file_of(f"{name}.json", config, mtime=EPOCH),
+        *(_layer(path, name) for name, (path, _) in layers.items()),
     )
     tarball.write(members, out)
     return image_id
 
 
-def _config(tree: DebTree, diff_ids: list[str], epoch: int, labels: Mapping[str, str]) -> dict[str, object]:
-    created = datetime.fromtimestamp(epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _config(tree: DebTree, diff_ids: list[str], labels: Mapping[str, str]) -> dict[str, object]:
+    created = timestamp(EPOCH)
     return {
         "architecture": "amd64",
         "config": {"Labels": dict(labels)},
@@ -63,5 +61,5 @@ def _config(tree: DebTree, diff_ids: list[str], epoch: int, labels: Mapping[str,
     }
 
 
-def _layer(path: Path, name: str, epoch: int) -> Member:
-    return replace(on_disk(path, name, mtime=epoch), kind=Kind.FILE, mode=0o644, uid=0, gid=0, identity="")
+def _layer(path: Path, name: str) -> Member:
+    return replace(on_disk(path, name, mtime=EPOCH), kind=Kind.FILE, mode=0o644, uid=0, gid=0, identity="")

@@ -60,7 +60,7 @@ def installed_pythons(version: Release, glibc: Release | None, host: BaseHost) -
 
 def _problem(interpreter: PackableInterpreter, glibc: Release | None) -> str:
     try:
-        members = select(interpreter, epoch=0).members
+        members = select(interpreter).members
         survey = InterpreterSurvey()
         for member in members:
             survey.names.add(member.path)

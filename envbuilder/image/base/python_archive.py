@@ -33,7 +33,7 @@ print(json.dumps({"prefix": os.path.realpath(sys.prefix), "failed": failed, "lib
 """
 
 
-def pack(interpreter: Path, out: Path, *, epoch: int, host: BaseHost) -> PythonArchive:
+def pack(interpreter: Path, out: Path, *, host: BaseHost) -> PythonArchive:
     """Pack the installation behind a Python program.
 
     Left out: third-party packages, bytecode, tests, pip, tkinter, IDLE, static libraries, headers other than
@@ -43,7 +43,6 @@ def pack(interpreter: Path, out: Path, *, epoch: int, host: BaseHost) -> PythonA
     Args:
         interpreter: Program of the installation, or of a virtual environment made from it.
         out: Directory for the archive, which is named `cpython-<version>-x86_64-linux-gnu.tar.gz`.
-        epoch: Time stamp of everything in it.
         host: Its whole environment is passed on to the interpreter.
 
     Raises:
@@ -51,7 +50,7 @@ def pack(interpreter: Path, out: Path, *, epoch: int, host: BaseHost) -> PythonA
         ToolFailed: The packed interpreter does not run.
     """
     found = identify(interpreter, host)
-    selection = select(found, epoch=epoch)
+    selection = select(found)
     name = f"cpython-{found.version}-x86_64-linux-gnu.tar.gz"
     with tempfile.TemporaryDirectory(dir=out, prefix=".pack-") as scratch:
         written = tarball.write(selection.members, Path(scratch) / name, gzipped=True)

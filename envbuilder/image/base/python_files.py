@@ -15,7 +15,7 @@ from envbuilder.core.elf_segments import MAGIC
 from envbuilder.core.errors import UsageError
 from envbuilder.core.image_layout import PYTHON
 from envbuilder.image.base.interpreter import PackableInterpreter
-from envbuilder.oci.tar.members import Kind, Member, of_folder, on_disk
+from envbuilder.oci.tar.members import EPOCH, Kind, Member, of_folder, on_disk
 
 TOP = "python"
 """The only directory at the root of an archive, as in python-build-standalone."""
@@ -54,23 +54,23 @@ class PythonFiles:
     leftovers: tuple[str, ...]
 
 
-def select(interpreter: PackableInterpreter, *, epoch: int) -> PythonFiles:
+def select(interpreter: PackableInterpreter) -> PythonFiles:
     """Select the files of an installation and make them independent of its place.
 
     Raises:
         UsageError: The directories do not have the layout of an installed CPython.
     """
     _require_layout(interpreter)
-    found = [*of_folder(interpreter.prefix, epoch=epoch, wanted=_wanted(interpreter.series))]
+    found = [*of_folder(interpreter.prefix, epoch=EPOCH, wanted=_wanted(interpreter.series))]
     places = _places(interpreter, found)
     members, leftovers = [], []
-    for member in [*found, *_programs(interpreter, epoch)]:
+    for member in [*found, *_programs(interpreter)]:
         moved = _moved(member, places)
         # Copies of an installation may have lost its hard links, and must give the same archive.
         members.append(replace(moved, path=f"{TOP}/{moved.path}", identity=""))
         if member.kind is Kind.FILE and _naming(places).search(moved.read()):
             leftovers.append(f"{TOP}/{member.path}")
-    members += [Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=epoch) for path in (TOP, f"{TOP}/bin")]
+    members += [Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=EPOCH) for path in (TOP, f"{TOP}/bin")]
     return PythonFiles(members=tuple(members), leftovers=tuple(sorted(leftovers)))
 
 
@@ -98,13 +98,13 @@ def _wanted(series: str) -> Callable[[str], bool]:
     return lambda path: bool(kept.fullmatch(path)) and not left_out.fullmatch(path)
 
 
-def _programs(interpreter: PackableInterpreter, epoch: int) -> Iterator[Member]:
+def _programs(interpreter: PackableInterpreter) -> Iterator[Member]:
     """Yield the interpreter under its full name, and two links to it, regardless of the content of `bin`."""
     name = f"python{interpreter.series}"
     program = (interpreter.prefix / "bin" / name).resolve()
-    yield replace(on_disk(program, f"bin/{name}", mtime=epoch), mode=0o755, uid=0, gid=0)
+    yield replace(on_disk(program, f"bin/{name}", mtime=EPOCH), mode=0o755, uid=0, gid=0)
     for link in ("python", "python3"):
-        yield Member(path=f"bin/{link}", kind=Kind.SYMLINK, mode=0o755, mtime=epoch, target=name)
+        yield Member(path=f"bin/{link}", kind=Kind.SYMLINK, mode=0o755, mtime=EPOCH, target=name)
 
 
 def _places(interpreter: PackableInterpreter, found: list[Member]) -> tuple[str, ...]:
@@ -116,16 +116,11 @@ def _places(interpreter: PackableInterpreter, found: list[Member]) -> tuple[str,
     return tuple(sorted(places - {HOME}, key=lambda place: (-len(place), place)))
 
 
-def is_elf(data: bytes) -> bool:
-    """Return True if these are the first bytes of an ELF file."""
-    return data.startswith(MAGIC)
-
-
 def _moved(member: Member, places: tuple[str, ...]) -> Member:
     if member.kind is not Kind.FILE:
         return member
     data = member.read()
-    if is_elf(data):
+    if data.startswith(MAGIC):
         moved = _moved_library(data, member.path, places)
     elif _REWRITTEN.fullmatch(member.path):
         moved = _moved_text(data, places)

@@ -14,9 +14,10 @@ from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.digests import digest_of_file
+from envbuilder.core.elf_segments import MAGIC
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.versions import Release
-from envbuilder.image.base.python_files import TOP, is_elf
+from envbuilder.image.base.python_files import TOP
 
 if TYPE_CHECKING:
     from envbuilder.core.elf import SharedObject
@@ -116,7 +117,7 @@ class InterpreterSurvey:
         Raises:
             Damaged: It is a damaged ELF file.
         """
-        if is_elf(data):
+        if data.startswith(MAGIC):
             from envbuilder.core.elf import open_elf, read_shared_object  # noqa: PLC0415  loads pyelftools
 
             self.libraries[path] = read_shared_object(open_elf(BytesIO(data)))

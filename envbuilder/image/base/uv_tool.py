@@ -114,7 +114,7 @@ def _run(uv: Path, arguments: list[str], version: Release, folder: Path, host: B
     folder.mkdir(parents=True, exist_ok=True)
     environ = dict(host.environ) | {"UV_PYTHON_INSTALL_DIR": str(folder), "NO_COLOR": "1"}
     try:
-        ran = host.run([str(uv), "python", *arguments], environ=environ, folder=folder, on_line=host.listener)
+        ran = host.run([str(uv), "python", *arguments], environ=environ, folder=folder)
     except OSError as error:
         raise ToolMissing(f"cannot start {uv}: {error.strerror}", hint="uv sync") from error
     if ran.status:

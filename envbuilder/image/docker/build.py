@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING
 
 from envbuilder.core.errors import EngineError, EngineLost, EnvbuilderError
 from envbuilder.core.json_fields import Record, text
 from envbuilder.core.references import ImageRef
-from envbuilder.image.builds import Builder, BuildEvent, BuildRequest, BuildResult, StepOutput
+from envbuilder.image.builds import Builder, BuildEvent, BuildRequest, BuildResult, StepOutput, image_info
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.docker.build_failures import explain
 from envbuilder.image.docker.build_journal import BuildJournal
 from envbuilder.image.docker.buildkit_trace import TraceReader
 from envbuilder.image.docker.classic_stream import ClassicReader
 from envbuilder.image.docker.context_tar import context
-from envbuilder.image.docker.images import failure, image_info, image_layers
+from envbuilder.image.docker.images import failure, image_layers
 from envbuilder.image.docker.protobuf_wire import MalformedMessage
 
 if TYPE_CHECKING:
@@ -27,49 +28,33 @@ _DOCKERFILES = {Builder.BUILDKIT: "Dockerfile", Builder.CLASSIC: "Dockerfile.cla
 _API_VERSIONS = {Builder.BUILDKIT: "2", Builder.CLASSIC: "1"}
 
 
-class _Reader(Protocol):
-    def feed(self, message: Record) -> Iterator[BuildEvent]: ...
-    def finish(self) -> Iterator[BuildEvent]: ...
-
-
-class _BuildkitReader:
-    """Reader of BuildKit's trace among its messages."""
-
-    def __init__(self) -> None:
-        self._trace = TraceReader()
-
-    def feed(self, message: Record) -> Iterator[BuildEvent]:
-        if text(message, "id") != "moby.buildkit.trace":
-            return
-        try:
-            yield from self._trace.feed(text(message, "aux"))
-        except MalformedMessage as error:
-            # Progress is only displayed: a malformed message is reported, but does not stop the build.
-            yield StepOutput(step="", text=f"(a progress message of the engine cannot be read: {error})")
-
-    def finish(self) -> Iterator[BuildEvent]:
-        return iter(())
+def _traced(reader: TraceReader, message: Record) -> Iterator[BuildEvent]:
+    """Yield the events of BuildKit's trace among its messages."""
+    if text(message, "id") != "moby.buildkit.trace":
+        return
+    try:
+        yield from reader.feed(text(message, "aux"))
+    except MalformedMessage as error:
+        # Progress is only displayed: a malformed message is reported, but does not stop the build.
+        yield StepOutput(step="", text=f"(a progress message of the engine cannot be read: {error})")
 
 
 class _Progress:
     """Converts each message to events, and records the data of the result."""
 
-    def __init__(self, reader: _Reader, listener: Listener) -> None:
+    def __init__(self, read: Callable[[Record], Iterator[BuildEvent]], listener: Listener) -> None:
         self.journal = BuildJournal()
         self.image_id = ""
         self.error = ""
-        self._reader = reader
+        self._read = read
         self._listener = listener
 
     def take(self, message: Record) -> None:
-        self._hand_on(self._reader.feed(message))
+        self.hand_on(self._read(message))
         self.image_id = text(message, "aux", "ID") or self.image_id
         self.error = failure(message) or self.error
 
-    def finish(self) -> None:
-        self._hand_on(self._reader.finish())
-
-    def _hand_on(self, events: Iterator[BuildEvent]) -> None:
+    def hand_on(self, events: Iterator[BuildEvent]) -> None:
         for event in events:
             self.journal.note(event)
             self._listener(event)
@@ -91,10 +76,11 @@ def build(
     """
     began = clock()
     names = tuple(ImageRef.parse(tag) for tag in request.tags)
-    reader = _BuildkitReader() if request.builder is Builder.BUILDKIT else ClassicReader(clock)
-    progress = _Progress(reader, listener)
+    classic = ClassicReader(clock)
+    read = partial(_traced, TraceReader()) if request.builder is Builder.BUILDKIT else classic.feed
+    progress = _Progress(read, listener)
     _follow(api, request, progress, build_id)
-    progress.finish()
+    progress.hand_on(classic.finish())
     _judge(progress)
     _give_names(api, progress.image_id, names)
     image = api.inspect_image(progress.image_id)

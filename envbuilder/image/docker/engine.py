@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from envbuilder.core.errors import EngineError, EngineUnavailable
 from envbuilder.core.references import ImageRef
-from envbuilder.image.builds import BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult
+from envbuilder.image.builds import BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult, image_info
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.build import build
 from envbuilder.image.docker.endpoint import DEFAULT_SOCKET, endpoint
-from envbuilder.image.docker.images import engine_info, image_info
+from envbuilder.image.docker.images import engine_info
 from envbuilder.image.docker.keeping import DockerKeeping
 from envbuilder.image.docker.loading import load_image
 from envbuilder.image.docker.run import execute, follow, follow_in, has_gpus, run

@@ -17,7 +17,7 @@ from envbuilder.image.container_engine import EngineArchives, EngineState, Liste
 from envbuilder.image.docker.registry_bases import PullingEngine, fetch_base
 from envbuilder.image.plan.layers import LABEL_BASE, base_reference, image_reference
 from envbuilder.lock.lock import BasePin, Lock
-from envbuilder.oci.tar.members import EPOCH, of_tar
+from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.tar.writing import write
 
 
@@ -71,9 +71,7 @@ class EngineBases:
         self.progress(f"loading {tree.id} into the engine")
         with self._scratch(".loading-") as work:
             archive = Path(work) / "image.tar"
-            docker_archive(
-                tree, archive, epoch=EPOCH, labels={LABEL_BASE: tree.id}, tags=(str(reference),), added=added
-            )
+            docker_archive(tree, archive, labels={LABEL_BASE: tree.id}, tags=(str(reference),), added=added)
             self.engine.load(archive)
 
     def _load_base(self, lock: Lock, reference: ImageRef) -> None:

@@ -1,11 +1,11 @@
-"""Conversion of the engine's JSON about images and about itself."""
+"""Conversion of the engine's JSON about layers and about itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from envbuilder.core.json_fields import Record, at, number, record, records, text, texts
-from envbuilder.image.builds import EngineInfo, ImageInfo, ImageLayer
+from envbuilder.image.builds import EngineInfo, ImageLayer
 
 _CONTAINERD_STORE = "io.containerd.snapshotter.v1"
 _BUILDKIT_API = (1, 39)
@@ -17,19 +17,6 @@ _CONTAINERD_STORE_MENDED = (28,)
 def failure(message: Record) -> str:
     """Return the error in a progress message of the engine; empty if it reports none."""
     return text(message, "errorDetail", "message") or text(message, "error")
-
-
-def image_info(image: Record) -> ImageInfo:
-    """Read the answer of `GET /images/…/json`."""
-    labels = record(image, "Config", "Labels")
-    return ImageInfo(
-        id=text(image, "Id"),
-        tags=tuple(sorted(texts(image, "RepoTags"))),
-        digests=tuple(sorted(texts(image, "RepoDigests"))),
-        diff_ids=texts(image, "RootFS", "Layers"),
-        labels=tuple(sorted((name, text(labels, name)) for name in labels)),
-        size=number(image, "Size"),
-    )
 
 
 def image_layers(history: Iterable[Record]) -> tuple[ImageLayer, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from envbuilder.core.json_fields import text
 from envbuilder.core.references import ImageRef
-from envbuilder.image.running.kept_images import EngineImage, engine_image
+from envbuilder.image.builds import ImageInfo, image_info
 
 if TYPE_CHECKING:
     from envbuilder.image.docker.api import DockerApi
@@ -23,10 +23,10 @@ class DockerKeeping:
 
     api: DockerApi
 
-    def described(self, image: str) -> EngineImage | None:
+    def described(self, image: str) -> ImageInfo | None:
         """See `KeepingEngine.described`."""
         found = self.api.inspect_image(image)
-        return None if found is None else engine_image(found)
+        return None if found is None else image_info(found)
 
     def is_running(self, container: str) -> bool | None:
         """See `KeepingEngine.is_running`."""

@@ -7,19 +7,19 @@ layers of one of its images. Tested with 20.10.24 (overlay2).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, VerificationFailed
 from envbuilder.core.json_fields import Record, number, parsed, record, text, texts
 from envbuilder.core.references import ImageRef
-from envbuilder.image.builds import ImageInfo, LoadResult
-from envbuilder.image.docker.images import failure, image_info
-from envbuilder.oci.documents import entry
-from envbuilder.oci.images import AssembledImage, ImageLayerPin
-from envbuilder.oci.layout import contents
-from envbuilder.oci.layout.contents import blob_name
+from envbuilder.image.builds import ImageInfo, LoadResult, image_info
+from envbuilder.image.docker.images import failure
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.layout.archive import archive_members
+from envbuilder.oci.layout.contents import verified
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import Member, file_from, file_of
 from envbuilder.oci.tar.writing import tar_blocks
 
 if TYPE_CHECKING:
@@ -87,7 +87,10 @@ def _send_missing(api: DockerApi, image: AssembledImage, store: Store) -> int:
 
 
 def _send(api: DockerApi, image: AssembledImage, store: Store, present: int) -> None:
-    for message in api.load(tar_blocks(_members(image, store, image.layers[present:]))):
+    missing = {layer.blob.digest: layer.blob for layer in image.layers[present:]}
+    files = [(blob, verified(blob, store)) for blob in missing.values()]
+    # Names are added after the image was verified.
+    for message in api.load(tar_blocks(archive_members(replace(image, attached=()), files))):
         error = failure(message)
         if error and _NO_SPACE in error:
             raise DiskFull(f"no space for the image: {error}", hint="check `docker system df`")
@@ -103,7 +106,8 @@ def _present_layers(api: DockerApi, image: AssembledImage) -> int:
     for known in _candidates(api.images(), environment):
         found = api.inspect_image(known)
         if found is not None:
-            best = max(best, _common(wanted, texts(found, "RootFS", "Layers")))
+            pairs = zip(wanted, texts(found, "RootFS", "Layers"), strict=False)
+            best = max(best, len([*takewhile(lambda pair: pair[0] == pair[1], pairs)]))
         if best == len(wanted):
             break
     return best
@@ -120,30 +124,3 @@ def _candidates(images: Sequence[Record], environment: str) -> list[str]:
         return (0 if same else 1 if ours or base else 2), -number(image, "Created")
 
     return [text(image, "Id") for image in sorted(images, key=rank)][:_LOOK_AT]
-
-
-def _common(wanted: Sequence[str], there: Sequence[str]) -> int:
-    count = 0
-    for ours, theirs in zip(wanted, there, strict=False):
-        if ours != theirs:
-            break
-        count += 1
-    return count
-
-
-def _members(image: AssembledImage, store: Store, layers: Sequence[ImageLayerPin]) -> list[Member]:
-    """Return an OCI layout and `manifest.json`; names are added after the image was verified."""
-    manifest, config = image.manifest.descriptor, image.config.descriptor
-    once = {layer.blob.digest: layer.blob for layer in layers}
-    return [
-        _file(contents.LAYOUT_FILE, contents.LAYOUT),
-        _file(contents.INDEX_FILE, contents.index([entry(manifest)])),
-        _file(contents.DOCKER_FILE, contents.docker_manifest(image, ())),
-        _file(blob_name(config.digest), image.config.content),
-        _file(blob_name(manifest.digest), image.manifest.content),
-        *(file_from(contents.verified(blob, store), blob_name(blob.digest), mtime=0) for blob in once.values()),
-    ]
-
-
-def _file(name: str, content: bytes) -> Member:
-    return file_of(name, content, mtime=0)

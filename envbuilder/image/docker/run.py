@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from signal import SIGKILL
@@ -16,7 +15,7 @@ from envbuilder.core.errors import EngineError
 from envbuilder.core.json_fields import Record, records, text
 from envbuilder.image.docker.context_tar import files_tar
 from envbuilder.image.running.callers import GROUP, PASSWD, registered
-from envbuilder.oci.runtime.command import Caller, Console, RunRequest, RunResult, status_of_failed_start
+from envbuilder.oci.runtime.command import Caller, Console, RunRequest, RunResult, failed_start, without_init
 from envbuilder.oci.runtime.terminals import forwarded, on_resize, raw
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 _KILLED = 137
 _SECONDS_TO_DIE = 30.0
 _PIECE = 1 << 16
-_INIT_FAILED = re.compile(rb"\[FATAL tini \(\d+\)\] exec (?P<program>[^\r\n]+) failed: (?P<reason>[^\r\n]+)")
-"""What the init of the engine writes when it cannot start a command: https://github.com/krallin/tini, spawn_process."""
 
 
 def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name: str) -> RunResult:
@@ -87,7 +84,7 @@ def follow_in(api: DockerApi, request: RunRequest, console: Console, *, name: st
             failed = _not_started(error)
             console.output(2, failed.stderr)
             return failed.status
-        _connect(api, name, console, attached, _without_init if init else bytes)
+        _connect(api, name, console, attached, without_init if init else bytes)
     while (status := api.wait(name, _SECONDS_TO_DIE)) is None:
         continue
     return status
@@ -109,21 +106,6 @@ def _connect(
             Thread(target=_pass_in, args=(console.given, attached), daemon=True).start()
         for stream, piece in attached.pieces:
             console.output(1 if console.terminal else stream, written(piece))
-
-
-def _without_init(piece: bytes) -> bytes:
-    r"""Return a piece of output in which a command that cannot be started is reported as without an init.
-
-    Example:
-        >>> _without_init(b"[FATAL tini (7)] exec pythn failed: No such file or directory\n")
-        b'exec: "pythn": not found\n'
-    """
-    return _INIT_FAILED.sub(_start_failure, piece) if piece.startswith(b"[FATAL tini") else piece
-
-
-def _start_failure(found: re.Match[bytes]) -> bytes:
-    reason = found["reason"].lower()
-    return b'exec: "%b": %b' % (found["program"], b"not found" if reason == b"no such file or directory" else reason)
 
 
 def _pass_in(given: int, attached: StandardStreams) -> None:
@@ -191,10 +173,10 @@ def _register(api: DockerApi, name: str, caller: Caller) -> None:
 
 
 def _not_started(error: EngineError) -> RunResult:
-    status = status_of_failed_start(error.message)
-    if "exec" in error.message and status:
-        return RunResult(status=status, stderr=f"{error.message}\n".encode())
-    raise error
+    result = failed_start(error.message)
+    if result is None:
+        raise error
+    return result
 
 
 def _await(api: DockerApi, name: str, deadline: float, clock: Callable[[], float]) -> tuple[int, bool]:

@@ -13,9 +13,9 @@ from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EnvbuilderError, SourceUnreachable, UsageError
 from envbuilder.core.json_fields import Record, number, record, text
 from envbuilder.core.references import ImageRef
-from envbuilder.image.builds import ImageInfo
+from envbuilder.image.builds import ImageInfo, image_info
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.docker.images import failure, image_info
+from envbuilder.image.docker.images import failure
 from envbuilder.oci.transfers import PushResult, Transfer
 
 if TYPE_CHECKING:

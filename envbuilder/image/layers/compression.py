@@ -1,4 +1,4 @@
-"""Compression of the tar of a layer: one sink for each format."""
+"""Writers of the tar of a layer as a packed blob: one sink for each way to pack it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from typing import BinaryIO, TypeAlias
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
+from envbuilder.image.layers.compressors import GzipCompressor
 from envbuilder.image.layers.deflate import MEMBER_HEAD, fixed_block, member_tail, packed, stored_block
 from envbuilder.image.layers.entries import Entry, Spliced
 from envbuilder.image.layers.inflate import Reader
 from envbuilder.image.layers.zlib_library import Compressor, Deflate
-from envbuilder.oci.images import LayerFormat
-from envbuilder.oci.layout.layer_compression import zstandard
 from envbuilder.oci.tar.headers import END, headers, padding
 from envbuilder.oci.tar.members import Kind, Member
 
@@ -28,8 +27,6 @@ _TINY = 200
 """Spliced contents up to this size in bytes are too: a gzip member of their own would cost more than it saves."""
 
 _STORED = 0xFFFF
-_ZSTD_LEVEL = 3
-
 
 Watch: TypeAlias = Callable[[bytes], None]
 """Receives the unpacked bytes of a content."""
@@ -262,58 +259,8 @@ class SplicingSink(GzipMembersSink):
         return ""
 
 
-class NoCompressor:
-    """A compressor that returns its input."""
-
-    def compress(self, data: bytes, /) -> bytes:
-        """See `Compressor.compress`."""
-        return data
-
-    def flush(self) -> bytes:
-        """See `Compressor.flush`."""
-        return b""
-
-
-class GzipCompressor:
-    """A deflate stream as one gzip member, without name and time."""
-
-    def __init__(self, deflate: Deflate) -> None:
-        self._object = deflate()
-        self._head = MEMBER_HEAD
-        self._crc = 0
-        self._size = 0
-
-    def compress(self, data: bytes, /) -> bytes:
-        """See `Compressor.compress`."""
-        head, self._head = self._head, b""
-        self._crc = zlib.crc32(data, self._crc)
-        self._size += len(data)
-        return head + self._object.compress(data)
-
-    def flush(self) -> bytes:
-        """See `Compressor.flush`."""
-        head, self._head = self._head, b""
-        return head + self._object.flush() + member_tail(self._crc, self._size)
-
-
-def zstd_compressor() -> tuple[Compressor, str]:
-    """Return a compressor for zstd at level 3, and the version of its library.
-
-    Raises:
-        ToolMissing: zstd is not installed.
-    """
-    module = zstandard()
-    version = ".".join(str(part) for part in module.ZSTD_VERSION)
-    return module.ZstdCompressor(level=_ZSTD_LEVEL, write_content_size=False).compressobj(), version
-
-
 def unseen(_data: bytes) -> None:
     """Ignore a piece."""
-
-
-def packer_of(layer_format: LayerFormat) -> str:
-    """Return the version of libzstd if it affects the bytes of layers; empty for the other formats."""
-    return f"zstd {zstd_compressor()[1]}, level {_ZSTD_LEVEL}" if layer_format is LayerFormat.ZSTD else ""
 
 
 def read(stream: BinaryIO, size: int, step: int = CHUNK) -> Iterator[bytes]:

@@ -13,7 +13,6 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import BinaryIO
 
 from isal import isal_zlib
@@ -22,12 +21,14 @@ from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_paths import parents
-from envbuilder.image.layers.compression import Digesting, GzipCompressor, GzipMembersSink, Watch, read
+from envbuilder.image.layers.compression import Digesting, GzipMembersSink, Watch, read
+from envbuilder.image.layers.compressors import GzipCompressor
 from envbuilder.image.layers.deflate import MEMBER_HEAD, member_tail, packed, stored_block
 from envbuilder.image.layers.deflate_blocks import cut
 from envbuilder.image.layers.entries import Entry, Spliced
 from envbuilder.image.layers.inflate import damaged
 from envbuilder.image.layers.zlib_library import Deflate
+from envbuilder.oci.documents import timestamp
 from envbuilder.oci.tar.headers import END, headers, padding
 from envbuilder.oci.tar.members import EPOCH, Kind, Member, file_of
 
@@ -128,7 +129,7 @@ def described(member: Member, link_to: str = "") -> dict[str, object]:
         "mode": member.mode,
         "uid": member.uid,
         "gid": member.gid,
-        "modtime": datetime.fromtimestamp(max(member.mtime, 0), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "modtime": timestamp(max(member.mtime, 0)),
     }
     if target := link_to or member.target:
         entry["linkName"] = target

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
+from envbuilder.core.json_fields import record
 from envbuilder.image.plan.plan import Plan
 from envbuilder.lock.container_settings import ContainerSettings
-from envbuilder.oci.documents import entry, json_document, layer_entry
+from envbuilder.oci.documents import entry, json_document, layer_entry, timestamp
 from envbuilder.oci.images import (
     CONFIG_TYPE,
     MANIFEST_TYPE,
@@ -32,7 +32,7 @@ def image_of(
         base_config: Configuration of a registry image as base; empty for a tree.
         packer: Version of the library that affects the bytes of the layers; empty if none does.
     """
-    created = datetime.fromtimestamp(plan.lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    created = timestamp(plan.lock.epoch)
     config = json_document(CONFIG_TYPE, _config(plan, layers, base_config, created))
     annotations = {name: value for name, value in plan.labels if name.startswith(_ANNOTATED)}
     if packer:
@@ -60,7 +60,7 @@ def pin_of(image: AssembledImage, layer_format: LayerFormat) -> ImagePin:
 def _config(
     plan: Plan, layers: Sequence[ImageLayerPin], base_config: Mapping[str, object], created: str
 ) -> dict[str, object]:
-    inherited = _mapping(base_config.get("config"))
+    inherited = record(base_config, "config")
     user = plan.lock.user
     titles = {layer.id: layer.title for layer in plan.layers}
     settings: dict[str, object] = {name: inherited[name] for name in _INHERITED if inherited.get(name)}
@@ -68,9 +68,9 @@ def _config(
         "Env": _environment(inherited.get("Env"), plan.env),
         "WorkingDir": plan.settings.workdir,
         "User": f"{user.uid}:{user.gid}",
-        "Labels": {**_labels(inherited.get("Labels")), **dict(plan.labels)},
+        "Labels": {name: str(value) for name, value in record(inherited, "Labels").items()} | dict(plan.labels),
     }
-    settings |= _of_containers(plan.settings, _mapping(inherited.get("ExposedPorts")))
+    settings |= _of_containers(plan.settings, record(inherited, "ExposedPorts"))
     settings = {name: value for name, value in settings.items() if value}
     return {
         "architecture": "amd64",
@@ -116,11 +116,3 @@ def _environment(inherited: object, own: Sequence[tuple[str, str]]) -> list[str]
     """Return `NAME=value`, sorted by name; values of the plan take precedence."""
     pairs = dict(str(each).partition("=")[::2] for each in inherited) if isinstance(inherited, list) else {}
     return [f"{name}={value}" for name, value in sorted({**pairs, **dict(own)}.items())]
-
-
-def _labels(inherited: object) -> dict[str, str]:
-    return {str(name): str(value) for name, value in _mapping(inherited).items()}
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}

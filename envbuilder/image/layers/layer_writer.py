@@ -8,16 +8,8 @@ from enum import Enum
 from pathlib import Path
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.layers.compression import (
-    CompressingSink,
-    Digesting,
-    GzipCompressor,
-    NoCompressor,
-    Sink,
-    SplicingSink,
-    Watcher,
-    zstd_compressor,
-)
+from envbuilder.image.layers.compression import CompressingSink, Digesting, Sink, SplicingSink, Watcher
+from envbuilder.image.layers.compressors import GzipCompressor, NoCompressor, zstd_compressor
 from envbuilder.image.layers.entries import Entry
 from envbuilder.image.layers.estargz import NOTHING, EstargzSink, Prefetch, with_landmark
 from envbuilder.image.layers.zlib_library import Compressor, Deflate, host_deflate

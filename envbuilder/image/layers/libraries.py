@@ -8,7 +8,7 @@ not write and which the NVIDIA container runtime rewrites when a container start
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from envbuilder.catalog.archives import ArchivePin
@@ -17,7 +17,8 @@ from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_layout import LIBRARIES
 from envbuilder.image.layers.entries import Entry, link
 from envbuilder.image.layers.needed_libraries import IS_LIBRARY, needed_by_file
-from envbuilder.image.vendor.placement import PlacedFile, library_links
+from envbuilder.image.vendor.placement import library_links
+from envbuilder.image.vendor.records import TakenFile
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import EPOCH, Kind, Member, opened_at
 
@@ -47,15 +48,15 @@ def wheel_links(paths: Iterable[str], site: str, second_names: Iterable[LibraryL
     return [link(f"{LIBRARIES}/{name}", target) for name, target in sorted(names.items())]
 
 
-def library_entries(pin: ArchivePin, files: Iterable[PlacedFile], store: Store) -> Iterator[Entry]:
-    """Yield the entries of an archive, whose files are in the store.
+def library_entries(pin: ArchivePin, files: Mapping[str, TakenFile], store: Store) -> Iterator[Entry]:
+    """Yield the entries of an archive, whose files by path in the image are in the store.
 
     Raises:
         VerificationFailed: A file of the store was damaged.
     """
-    for file in files:
+    for path, file in files.items():
         opened = partial(opened_at, store.verified(file.digest), 0)
-        member = Member(path=file.path, kind=Kind.FILE, mode=0o644, mtime=EPOCH, size=file.size, open=opened)
+        member = Member(path=path, kind=Kind.FILE, mode=0o644, mtime=EPOCH, size=file.size, open=opened)
         yield Entry(member=member, origin=pin.file)
     for path, target in library_links(pin):
         yield link(path, target)

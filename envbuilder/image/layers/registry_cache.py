@@ -17,8 +17,8 @@ from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, Verificat
 from envbuilder.core.json_fields import parsed, records, text
 from envbuilder.core.references import ImageRef
 from envbuilder.image.layers.records import LayerRecord, plain_record, record_of
-from envbuilder.oci.documents import EMPTY, entry, json_document
-from envbuilder.oci.images import MANIFEST_TYPE, Descriptor, LayerFormat, SmallBlob
+from envbuilder.oci.documents import EMPTY, artifact, entry
+from envbuilder.oci.images import Descriptor, LayerFormat, SmallBlob
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import TransferStopped
 from envbuilder.oci.registry.parallel import Listener, TransferState, in_parallel
@@ -192,15 +192,8 @@ def entry_tag(key: str) -> str:
 
 def entry_manifest(key: str, record: LayerRecord, layer_format: LayerFormat) -> SmallBlob:
     """Return the entry of a layer; two machines that made the same layer write the same bytes."""
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": MANIFEST_TYPE,
-        "artifactType": ARTIFACT_TYPE,
-        "config": entry(EMPTY.descriptor),
-        "layers": [entry(record.packed.blob(layer_format))],
-        "annotations": {RECORD: canonical_json(plain_record(key, record)).decode()},
-    }
-    return json_document(MANIFEST_TYPE, manifest)
+    annotations = {RECORD: canonical_json(plain_record(key, record)).decode()}
+    return artifact(ARTIFACT_TYPE, [entry(record.packed.blob(layer_format))], annotations=annotations)
 
 
 def entry_record(key: str, manifest: SmallBlob) -> LayerRecord:

@@ -16,7 +16,7 @@ from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.layers.entries import Spliced
 from envbuilder.image.layers.inflate import damaged, inflated
 from envbuilder.image.layers.inflate import opened as opened_stream
-from envbuilder.oci.tar.members import opened_at
+from envbuilder.oci.tar.members import Section
 
 _EXECUTABLE = 0o111
 _LARGEST_FILE = 64 << 20
@@ -69,32 +69,20 @@ class Content:
             return stream.read(self.size)
 
 
-class _Stored(io.RawIOBase):
+class _Stored(Section):
     """A member that is not packed, compared with its CRC after its last byte was read."""
 
     def __init__(self, content: Content) -> None:
-        super().__init__()
+        super().__init__(*content.place, content.size)
         self._content = content
-        self._stream = opened_at(*content.place)
-        self._left = content.size
         self._crc = 0
 
-    def readable(self) -> bool:
-        return True
-
     def readinto(self, buffer: object) -> int:
-        view = memoryview(cast("bytearray", buffer))
-        data = self._stream.read(min(len(view), self._left))
-        view[: len(data)] = data
-        self._crc = isal_zlib.crc32(data, self._crc)
-        self._left -= len(data)
-        if data and not self._left and self._crc != self._content.crc:
+        size = super().readinto(buffer)
+        self._crc = isal_zlib.crc32(memoryview(cast("bytearray", buffer))[:size], self._crc)
+        if size and not self._left and self._crc != self._content.crc:
             raise damaged(self._content.place[0], f"its CRC is {self._crc:08x}")
-        return len(data)
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
+        return size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,12 @@
-"""The files of a lock as one OCI artifact, which keeps their blobs from being removed and refers to the image.
-
-Source: OCI image specification 1.1, "Guidelines for artifact usage" and the field `subject`,
-https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md
-"""
+"""The files of a lock as one OCI artifact, which keeps their blobs from being removed and refers to the image."""
 
 from __future__ import annotations
-
-from datetime import UTC, datetime
 
 from envbuilder.image.file_directory import named_files, path_of_lock
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest, dump
-from envbuilder.oci.documents import EMPTY, entry, json_document
-from envbuilder.oci.images import MANIFEST_TYPE, AssembledImage, Descriptor, ImageLayerPin
+from envbuilder.oci.documents import EMPTY, artifact, entry, timestamp
+from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.oci.store import Store
 
 ARTIFACT_TYPE = "application/vnd.envbuilder.inputs.v1"
@@ -36,23 +30,19 @@ def inputs_artifact(lock: Lock, store: Store, subject: Descriptor | None) -> Ass
         **{each.path: each.digest for each in named_files(lock)},
     }
     blobs = {path: _descriptor(each, store) for path, each in sorted(paths.items())}
-    created = datetime.fromtimestamp(lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": MANIFEST_TYPE,
-        "artifactType": ARTIFACT_TYPE,
-        "config": entry(EMPTY.descriptor),
-        "layers": [
-            entry(blob) | {"annotations": {"org.opencontainers.image.title": path}} for path, blob in blobs.items()
-        ],
-        "annotations": {"io.envbuilder.lock": digest(lock), "org.opencontainers.image.created": created},
-    }
+    created = timestamp(lock.epoch)
+    manifest = artifact(
+        ARTIFACT_TYPE,
+        [entry(blob) | {"annotations": {"org.opencontainers.image.title": path}} for path, blob in blobs.items()],
+        subject=subject,
+        annotations={"io.envbuilder.lock": digest(lock), "org.opencontainers.image.created": created},
+    )
     return AssembledImage(
         layers=tuple(
             ImageLayerPin(id=path, key=blob.digest, diff_id=blob.digest, blob=blob) for path, blob in blobs.items()
         ),
         config=EMPTY,
-        manifest=json_document(MANIFEST_TYPE, manifest | ({"subject": entry(subject)} if subject else {})),
+        manifest=manifest,
     )
 
 

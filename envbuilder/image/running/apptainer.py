@@ -10,9 +10,11 @@ from tempfile import TemporaryDirectory
 
 from envbuilder.core.errors import EngineError, UsageError
 from envbuilder.core.http.origins import is_loopback
+from envbuilder.core.json_fields import parsed, record
 from envbuilder.image.builds import EngineInfo, ImageInfo
-from envbuilder.image.running.node_runtimes import Program, is_in_registry, labels_in, refuse_keep, source_of, written
+from envbuilder.image.running.node_runtimes import Program, source_of, written
 from envbuilder.oci.layout.singularity_metadata import LABELS_FILE
+from envbuilder.oci.registry.addresses import host_of
 from envbuilder.oci.runtime.command import Console, PublishedPort, RunRequest, RunResult, status_of_failed_start
 from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
 
@@ -44,11 +46,12 @@ class ApptainerRunner:
         Raises:
             EngineError: Apptainer cannot start it.
         """
-        if not Path(reference).exists() and not is_in_registry(reference):
+        if not Path(reference).exists() and not host_of(reference):
             return None
         shown = self.run(RunRequest(image=reference, command=("/bin/cat", f"/{LABELS_FILE}"), timeout=math.inf))
-        labels = () if shown.status else labels_in(shown.stdout)
-        return ImageInfo(id=reference, labels=labels)
+        found = record(None if shown.status else parsed(shown.stdout))
+        labels = sorted((name, value) for name, value in found.items() if isinstance(value, str))
+        return ImageInfo(id=reference, labels=tuple(labels))
 
     def run(self, request: RunRequest) -> RunResult:
         """Run a command in an image.
@@ -83,7 +86,11 @@ class ApptainerRunner:
             return self.program.call(arguments, timeout=request.timeout, console=console, more=more)
 
     def _refuse(self, request: RunRequest) -> None:
-        refuse_keep(request, "Apptainer")
+        if request.keep:
+            raise UsageError(
+                "Apptainer cannot keep changes of an image",
+                hint="write files to a --mount, add packages to envbuilder.yaml, or use --engine assemble",
+            )
         if request.user:
             raise UsageError("Apptainer runs commands as yourself", hint="omit --user")
         if request.devices:

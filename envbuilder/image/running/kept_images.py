@@ -7,54 +7,23 @@ run starts. Only its files count: variables, user and working directory are thos
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from envbuilder.core.errors import EngineError, UsageError
-from envbuilder.core.json_fields import number, text, texts
+from envbuilder.image.builds import ImageInfo
 from envbuilder.image.running.changes import KeptChanges, claimed, recorded, without_changes
 from envbuilder.oci.runtime.command import RunRequest
 
 REPOSITORY = "envbuilder-kept"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineImage:
-    """An image of an engine, as far as a container depends on it.
-
-    Attributes:
-        user: Its user; empty for root.
-        folder: Its working directory; empty for `/`.
-        size: Bytes of its files.
-    """
-
-    id: str
-    env: Mapping[str, str]
-    user: str
-    folder: str
-    size: int
-    layers: int
-
-
-def engine_image(inspected: Mapping[str, object]) -> EngineImage:
-    """Return an image from its inspect document, which Docker and podman write alike."""
-    pairs = (entry.partition("=") for entry in texts(inspected, "Config", "Env"))
-    return EngineImage(
-        id=text(inspected, "Id"),
-        env={name: value for name, _, value in pairs},
-        user=text(inspected, "Config", "User"),
-        folder=text(inspected, "Config", "WorkingDir"),
-        size=number(inspected, "Size"),
-        layers=len(texts(inspected, "RootFS", "Layers")),
-    )
-
-
 class KeepingEngine(Protocol):
     """The containers and images of an engine, as far as keeping changes needs them."""
 
-    def described(self, image: str) -> EngineImage | None:
+    def described(self, image: str) -> ImageInfo | None:
         """Return an image; None if there is none."""
         ...
 
@@ -130,8 +99,8 @@ class KeptImages:
                 hint="use --keep NAME; in a directory: an assembled image, --engine assemble",
             )
 
-    def _refuse_too_many(self, kept: KeptChanges, current: EngineImage | None) -> None:
-        if current and current.layers > self.most_layers:
+    def _refuse_too_many(self, kept: KeptChanges, current: ImageInfo | None) -> None:
+        if current and len(current.diff_ids) > self.most_layers:
             raise UsageError(
                 f"{kept.folder.name} has changes of too many runs: each is a layer, and {self.engine} has a limit",
                 hint=f"list packages in envbuilder.yaml, copy other files from the image {kept.reference}, then "
@@ -145,7 +114,7 @@ class KeptImages:
             folder=folder, image=image, digest=digest, engine=self.engine, reference=f"{REPOSITORY}:{tag}", bytes=0
         )
 
-    def _recover(self, keeping: KeepingEngine, kept: KeptChanges, container: str, original: EngineImage) -> None:
+    def _recover(self, keeping: KeepingEngine, kept: KeptChanges, container: str, original: ImageInfo) -> None:
         running = keeping.is_running(container)
         if running:
             raise UsageError(
@@ -156,7 +125,7 @@ class KeptImages:
             self._save(keeping, kept, container, (), original)
 
     def _save(
-        self, keeping: KeepingEngine, kept: KeptChanges, container: str, hidden: Sequence[str], original: EngineImage
+        self, keeping: KeepingEngine, kept: KeptChanges, container: str, hidden: Sequence[str], original: ImageInfo
     ) -> None:
         if keeping.is_running(container) is not None:
             keeping.save(container, kept.reference, hidden)
@@ -172,16 +141,16 @@ def container_of(kept: KeptChanges) -> str:
     return kept.reference.replace(":", "-")
 
 
-def _asked(request: RunRequest, original: EngineImage, current: EngineImage | None, reference: str) -> RunRequest:
+def _asked(request: RunRequest, original: ImageInfo, current: ImageInfo | None, reference: str) -> RunRequest:
     """Return a request with the settings of the original image, to be run in the image with its changes."""
-    there = current.env if current else original.env
-    given = {name: value for name, value in original.env.items() if there.get(name) != value} | dict(request.env)
+    own, there = dict(original.env), dict((current or original).env)
+    given = {name: value for name, value in own.items() if there.get(name) != value} | dict(request.env)
     return replace(
         request,
         image=reference if current else request.image,
         env=tuple(sorted(given.items())),
         user=request.user or original.user or "0",
         folder=request.folder or original.folder or "/",
-        unset=tuple(sorted(there.keys() - original.env.keys() - given.keys())),
+        unset=tuple(sorted(there.keys() - own.keys() - given.keys())),
         keep="",
     )

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from envbuilder.core.errors import ToolFailed, ToolMissing, UsageError
-from envbuilder.core.json_fields import parsed, record
-from envbuilder.oci.runtime.command import Console, RunRequest, RunResult
+from envbuilder.core.errors import ToolFailed, ToolMissing
+from envbuilder.oci.runtime.command import Console, RunResult
 from envbuilder.oci.runtime.processes import nothing_more, wait_for
 
 SQUASHES = (".sif", ".sqsh", ".squashfs", ".sqfs")
@@ -90,12 +89,6 @@ def source_of(image: str) -> str:
     return f"oci-archive:{image}" if path.is_file() and path.suffix == _ARCHIVE else image
 
 
-def is_in_registry(image: str) -> bool:
-    """Return True if a name begins with the host of a registry."""
-    host, slash, _ = image.partition("/")
-    return bool(slash) and ("." in host.strip(".") or ":" in host or host == "localhost")
-
-
 def written(files: Sequence[tuple[str, bytes]], folder: Path) -> tuple[tuple[str, str], ...]:
     """Write files of a request into a directory of this host; return path on this host and in the container."""
     mounts = []
@@ -105,17 +98,3 @@ def written(files: Sequence[tuple[str, bytes]], folder: Path) -> tuple[tuple[str
         file.chmod(0o644)
         mounts.append((str(file), path))
     return tuple(mounts)
-
-
-def refuse_keep(request: RunRequest, program: str) -> None:
-    """Raise UsageError if changes of the image are to be kept, which a program does not support."""
-    if request.keep:
-        raise UsageError(
-            f"{program} cannot keep changes of an image",
-            hint="write files to a --mount, add packages to envbuilder.yaml, or use --engine assemble",
-        )
-
-
-def labels_in(content: bytes) -> tuple[tuple[str, str], ...]:
-    """Return labels out of a JSON object, sorted by name; none if it is another document."""
-    return tuple(sorted((name, value) for name, value in record(parsed(content)).items() if isinstance(value, str)))

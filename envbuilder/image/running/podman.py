@@ -11,11 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from envbuilder.core.errors import EngineError, UsageError
-from envbuilder.core.json_fields import parsed, record, records, text, texts
 from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.image.running.kept_images import KeptImages
-from envbuilder.image.running.node_runtimes import SQUASHES, Program, is_in_registry, source_of, written
+from envbuilder.image.running.node_runtimes import SQUASHES, Program, source_of, written
 from envbuilder.image.running.podman_keeping import OWN_VARIABLES, PodmanKeeping, last_line
+from envbuilder.oci.registry.addresses import host_of
 from envbuilder.oci.runtime.cdi import FOLDERS, GPU, has_gpus
 from envbuilder.oci.runtime.command import Console, RunRequest, RunResult, bracketed
 
@@ -59,21 +59,13 @@ class PodmanRunner:
                 f"podman does not run {reference}", hint="use --runtime apptainer, or write an OCI layout: build -o DIR"
             )
         source = source_of(reference)
-        if source != reference or is_in_registry(reference):
+        if source != reference or host_of(reference):
             self.ids[reference] = self._pulled(source, reference)
-        shown = self._call("image", "inspect", self.ids.get(reference, reference))
-        if shown.status:
+        found = PodmanKeeping(call=self._call, ids=self.ids).described(reference)
+        if found is None:
             return None
-        found = next(iter(records(parsed(shown.stdout))), {})
-        self.ids[reference] = text(found, "Id")
-        labels = ((name, value) for name, value in record(found, "Labels").items() if isinstance(value, str))
-        return ImageInfo(
-            id=f"sha256:{text(found, 'Id')}",
-            tags=tuple(sorted(texts(found, "RepoTags"))),
-            digests=tuple(sorted(texts(found, "RepoDigests"))),
-            diff_ids=texts(found, "RootFS", "Layers"),
-            labels=tuple(sorted(labels)),
-        )
+        self.ids[reference] = found.id
+        return replace(found, id=f"sha256:{found.id}")
 
     def run(self, request: RunRequest) -> RunResult:
         """Run a command in an image.

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from envbuilder.core.errors import EngineError
 from envbuilder.core.json_fields import parsed, records, text
-from envbuilder.image.running.kept_images import EngineImage, engine_image
+from envbuilder.image.builds import ImageInfo, image_info
 from envbuilder.oci.runtime.command import RunResult
 
 OWN_VARIABLES = frozenset({"PATH", "TERM", "HOME", "HOSTNAME", "container"})
@@ -35,12 +35,12 @@ class PodmanKeeping:
     call: Call
     ids: Mapping[str, str]
 
-    def described(self, image: str) -> EngineImage | None:
+    def described(self, image: str) -> ImageInfo | None:
         """See `KeepingEngine.described`."""
         shown = self.call("image", "inspect", self.ids.get(image, image))
         if shown.status:
             return None
-        return engine_image(next(iter(records(parsed(shown.stdout))), {}))
+        return image_info(next(iter(records(parsed(shown.stdout))), {}))
 
     def is_running(self, container: str) -> bool | None:
         """See `KeepingEngine.is_running`."""

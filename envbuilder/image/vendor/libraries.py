@@ -8,7 +8,7 @@ from typing import Protocol
 
 from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
 from envbuilder.image.vendor.extraction import extract, require_pinned
-from envbuilder.image.vendor.placement import PlacedFile, placed
+from envbuilder.image.vendor.placement import placed
 from envbuilder.image.vendor.records import ArchiveRecords, TakenFile
 from envbuilder.oci.store import Store
 
@@ -52,8 +52,8 @@ class VendorArchives:
         """
         return tuple(pin for pin in pins if not self.store.has(f"sha256:{pin.sha256}") and self._known(pin) is None)
 
-    def libraries(self, pin: ArchivePin) -> tuple[PlacedFile, ...]:
-        """Return the libraries of an archive and the text of its license; they are in the store.
+    def libraries(self, pin: ArchivePin) -> dict[str, TakenFile]:
+        """Return the libraries of an archive and the text of its license by path in the image; they are in the store.
 
         The archive is in the store unless all of them were.
 

@@ -4,30 +4,14 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from envbuilder.catalog.archives import ArchivedLibrary, ArchivePin
 from envbuilder.core.image_layout import LIBRARIES, LICENSES
 from envbuilder.image.vendor.records import TakenFile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedFile:
-    """A file of an archive in an image.
-
-    Attributes:
-        path: Relative path in the image.
-        digest: `sha256:…` of its content, under which it is in the store.
-        size: Its bytes.
-    """
-
-    path: str
-    digest: str
-    size: int
-
-
-def placed(pin: ArchivePin, taken: Mapping[str, TakenFile]) -> tuple[PlacedFile, ...]:
-    """Return the libraries of an archive and the text of its license, sorted by path.
+def placed(pin: ArchivePin, taken: Mapping[str, TakenFile]) -> dict[str, TakenFile]:
+    """Return the libraries of an archive and the text of its license by their relative paths in the image, sorted.
 
     Args:
         pin: The archive.
@@ -36,7 +20,7 @@ def placed(pin: ArchivePin, taken: Mapping[str, TakenFile]) -> tuple[PlacedFile,
     places = {library_path(library): taken[library.path] for library in pin.libraries}
     if pin.eula:
         places[license_path(pin)] = taken[pin.eula]
-    return tuple(PlacedFile(path=path, digest=each.digest, size=each.size) for path, each in sorted(places.items()))
+    return dict(sorted(places.items()))
 
 
 def library_path(library: ArchivedLibrary) -> str:

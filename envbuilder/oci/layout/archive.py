@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.images import AssembledImage, Descriptor
 from envbuilder.oci.layout import contents
 from envbuilder.oci.layout.contents import blob_name
 from envbuilder.oci.store import Store, full_disk
@@ -31,19 +31,26 @@ def write_archive(
     """
     wanted = contents.checked_names(names)
     layers = contents.verified_layers(image, store)
-    image = contents.delivered(image, attestations=attestations)
+    members = archive_members(contents.delivered(image, attestations=attestations), layers, wanted)
+    with full_disk(out):
+        return write([*members, _folder("blobs"), _folder("blobs/sha256")], out)
+
+
+def archive_members(
+    image: AssembledImage, layers: Iterable[tuple[Descriptor, Path]], names: Sequence[str] = ()
+) -> list[Member]:
+    """Return the files of an archive: its documents, then some of the layers with their files."""
     small = {
         contents.LAYOUT_FILE: contents.LAYOUT,
-        contents.INDEX_FILE: contents.index(contents.index_entries(image, wanted)),
-        contents.DOCKER_FILE: contents.docker_manifest(image, wanted),
+        contents.INDEX_FILE: contents.index(contents.index_entries(image, names)),
+        contents.DOCKER_FILE: contents.docker_manifest(image, names),
     }
     for document in contents.small_documents(image):
         small[blob_name(document.descriptor.digest)] = document.content
-    members = [file_of(name, content, mtime=0) for name, content in small.items()]
-    members += [file_from(path, blob_name(blob.digest), mtime=0) for blob, path in layers]
-    members += [_folder("blobs"), _folder("blobs/sha256")]
-    with full_disk(out):
-        return write(members, out)
+    return [
+        *(file_of(name, content, mtime=0) for name, content in small.items()),
+        *(file_from(path, blob_name(blob.digest), mtime=0) for blob, path in layers),
+    ]
 
 
 def _folder(path: str) -> Member:

@@ -11,7 +11,7 @@ from typing import BinaryIO, Protocol, cast
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.tar_reader import FILE, SYMLINK, FileStream, TarReader
 from envbuilder.core.errors import UsageError
-from envbuilder.oci.tar.members import opened_at
+from envbuilder.oci.tar.members import Section
 
 _LINKS = 8
 
@@ -62,7 +62,7 @@ class Tar:
     def open(self, name: str) -> BinaryIO:
         """See `ImageFiles.open`."""
         offset, size = self.files[name]
-        return cast("BinaryIO", io.BufferedReader(_Part(opened_at(self.path, offset), size)))
+        return cast("BinaryIO", io.BufferedReader(Section(self.path, offset, size)))
 
 
 def image_files(path: Path) -> ImageFiles:
@@ -110,26 +110,3 @@ def _joined(name: str, target: str) -> str:
         elif part not in {"", "."}:
             parts.append(part)
     return "/".join(parts)
-
-
-class _Part(io.RawIOBase):
-    """Section of a stream, of a given size from its current position."""
-
-    def __init__(self, stream: BinaryIO, size: int) -> None:
-        self._stream = stream
-        self._left = size
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(cast("bytearray", buffer))
-        data = self._stream.read(min(len(view), self._left))
-        view[: len(data)] = data
-        self._left -= len(data)
-        return len(data)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._stream.close()
-        super().close()

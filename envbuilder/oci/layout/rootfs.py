@@ -6,7 +6,6 @@ The directory is new, and the merged tree has no member below a link, so that wr
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import uuid
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from envbuilder.core.archives.confined_writer import ConfinedWriter
 from envbuilder.core.errors import UsageError
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.merge import LayerFile, Tree, merged, read
+from envbuilder.oci.runtime.outputs import discard
 from envbuilder.oci.store import Store, full_disk
 from envbuilder.oci.tar.members import Kind, Member
 
@@ -48,19 +48,7 @@ def unpack(image: AssembledImage, store: Store, folder: Path) -> None:
             _write(tree, part, as_root=os.geteuid() == 0)
             part.rename(folder)
     finally:
-        remove_tree(part)
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a directory and its contents, also if directories are read-only; ignore a missing one."""
-    if not folder.is_dir() or folder.is_symlink():
-        return
-    for place, folders, _ in os.walk(folder):
-        for name in folders:
-            path = Path(place, name)
-            if not path.is_symlink() and (mode := path.stat().st_mode) & 0o700 != 0o700:
-                path.chmod(stat.S_IMODE(mode) | 0o700)
-    shutil.rmtree(folder)
+        discard(part)
 
 
 def _write(tree: Tree, root: Path, *, as_root: bool) -> None:

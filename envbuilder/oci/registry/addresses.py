@@ -60,9 +60,15 @@ def place_of(reference: ImageRef, default: str = "") -> Place:
     return place
 
 
-def has_host(reference: ImageRef) -> bool:
-    """Return True if a reference begins with the host of a registry."""
-    return _split(reference.repository) is not None
+def host_of(name: str) -> str:
+    """Return the host of a registry that a name begins with; empty for none, such as for a path.
+
+    Example:
+        >>> host_of("localhost:5000/team/tf:1"), host_of("team/tf"), host_of("./team")
+        ('localhost:5000', '', '')
+    """
+    host, slash, _ = name.partition("/")
+    return host if slash and ("." in host.strip(".") or ":" in host or host == "localhost") else ""
 
 
 def siblings(repositories: tuple[str, ...], place: Place) -> tuple[str, ...]:
@@ -73,7 +79,5 @@ def siblings(repositories: tuple[str, ...], place: Place) -> tuple[str, ...]:
 
 
 def _split(repository: str) -> Place | None:
-    host, slash, name = repository.partition("/")
-    if not slash or not ("." in host or ":" in host or host == "localhost"):
-        return None
-    return Place(host=host, repository=name)
+    host = host_of(repository)
+    return Place(host=host, repository=repository.removeprefix(f"{host}/")) if host else None

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.origins import is_loopback
-from envbuilder.core.http.retries import Pacing, Patience
+from envbuilder.core.http.retries import Pacing
 from envbuilder.core.json_fields import at, parsed, text
 from envbuilder.oci.registry.credentials import Credentials
-from envbuilder.oci.registry.failures import Interrupted, refused
+from envbuilder.oci.registry.failures import patiently, refused
 from envbuilder.oci.registry.transport import Answer, Request, Transport
 
 _CLIENT = "envbuilder"
@@ -121,14 +121,12 @@ class Authorizer:
     def _bearer(self, challenge: Challenge, scopes: tuple[str, ...]) -> _Ticket:
         wanted = tuple(dict.fromkeys((*challenge.scope.split(), *scopes)))
         request = self._token_request(challenge, wanted)
-        patience = Patience(self._pacing)
-        while True:
-            try:
-                with self._transport.send(request) as answer:
-                    return self._ticket(answer)
-            except Interrupted as error:
-                if not patience.lasts(asked=error.asked, stalled=error.stalled):
-                    raise
+
+        def ask() -> _Ticket:
+            with self._transport.send(request) as answer:
+                return self._ticket(answer)
+
+        return patiently(self._pacing, ask)
 
     def _token_request(self, challenge: Challenge, scopes: tuple[str, ...]) -> Request:
         login = self._credentials()

@@ -6,24 +6,22 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self
 
 from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.limits import decimal
 from envbuilder.core.http.origins import is_loopback, origin
-from envbuilder.core.http.retries import Pacing, Patience
+from envbuilder.core.http.retries import Pacing
 from envbuilder.core.json_fields import parsed, text
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.documents import document
 from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, SmallBlob
-from envbuilder.oci.registry.addresses import Place, has_host, place_of, siblings
+from envbuilder.oci.registry.addresses import Place, host_of, place_of, siblings
 from envbuilder.oci.registry.auth import Authorizer
 from envbuilder.oci.registry.credentials import Credentials, RegistryLogins
-from envbuilder.oci.registry.failures import Interrupted, refused
+from envbuilder.oci.registry.failures import Interrupted, patiently, refused
 from envbuilder.oci.registry.transport import Answer, Body, Request, Transport
-
-T = TypeVar("T")
 
 DOCKER_MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
 DOCKER_LIST_TYPE = "application/vnd.docker.distribution.manifest.list.v2+json"
@@ -89,7 +87,7 @@ class RegistryClient:
         )
 
     def _place(self, reference: ImageRef, *, push: bool) -> Place:
-        if has_host(reference) or push or self._default is None:
+        if host_of(reference.repository) or push or self._default is None:
             return place_of(reference)
         return place_of(reference, self._default())
 
@@ -201,17 +199,7 @@ class Repository:
 
     def send(self, request: Request, accept: tuple[int, ...]) -> Answer:
         """Send a request, with further attempts if these may succeed; arguments and errors as in `once`."""
-        return self.patiently(lambda: self.once(request, accept))
-
-    def patiently(self, ask: Callable[[], T]) -> T:
-        """Call a function that may be interrupted, until it succeeds or has failed five times."""
-        patience = Patience(self.pacing)
-        while True:
-            try:
-                return ask()
-            except Interrupted as error:
-                if not patience.lasts(asked=error.asked, stalled=error.stalled):
-                    raise
+        return patiently(self.pacing, lambda: self.once(request, accept))
 
     def manifest(self, name: str) -> SmallBlob | None:
         """Return the manifest or index with a tag or a digest; None if there is none.
@@ -228,7 +216,7 @@ class Repository:
                     return None
                 return _manifest(answer, answer.content(_LONGEST_MANIFEST), name)
 
-        return self.patiently(ask)
+        return patiently(self.pacing, ask)
 
     def put_manifest(self, manifest: SmallBlob, name: str) -> Mapping[str, str]:
         """Write a manifest under a tag or its digest; return the headers of the response."""

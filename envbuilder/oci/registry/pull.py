@@ -13,7 +13,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.oci.documents import descriptor
 from envbuilder.oci.images import Descriptor, SmallBlob
 from envbuilder.oci.registry.client import RegistryClient, Repository
-from envbuilder.oci.registry.failures import Interrupted
+from envbuilder.oci.registry.failures import Interrupted, patiently
 from envbuilder.oci.registry.parallel import Listener, TransferState, ignore, in_parallel
 from envbuilder.oci.registry.transport import Answer
 from envbuilder.oci.store import Receiver, Store
@@ -154,7 +154,7 @@ def _small(repository: Repository, blob: Descriptor) -> bytes:
         with repository.once(request, (200,)) as answer:
             return answer.content(_LONGEST_CONFIG)
 
-    content = repository.patiently(ask)
+    content = patiently(repository.pacing, ask)
     found = digest_of(content)
     if found != blob.digest:
         raise _wrong(request.subject, f"its digest is {found}")

@@ -181,27 +181,14 @@ class Push:
         self._sent.add(blob.descriptor.digest)
 
 
-def push(  # noqa: PLR0913  two are options
-    client: RegistryClient,
-    image: AssembledImage,
-    reference: ImageRef,
-    store: Store,
-    *,
-    mount_from: tuple[str, ...] = (),
-    listener: Listener = ignore,
-) -> PushResult:
-    """Push a complete image; arguments, result and errors as in `Push`."""
-    return Push(client, reference, store, mount_from=mount_from, listener=listener).finish(image, reference)
-
-
 def push_artifact(
     client: RegistryClient, artifact: AssembledImage, reference: ImageRef, store: Store, *, listener: Listener = ignore
 ) -> PushResult:
     """Push an artifact as an image; list it as a referrer of its subject if the registry does not do so itself.
 
-    Arguments, result and errors as in `push`.
+    Arguments, result and errors as in `Push`.
     """
-    pushed = push(client, artifact, reference, store, listener=listener)
+    pushed = Push(client, reference, store, listener=listener).finish(artifact, reference)
     subject = text(parsed(artifact.manifest.content), "subject", "digest")
     if subject:
         repository = client.repository(reference, push=True)

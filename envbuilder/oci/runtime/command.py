@@ -10,10 +10,13 @@ from typing import TypeAlias
 Output: TypeAlias = Callable[[int, bytes], None]
 """Receives the stream, 1 for standard output and 2 for standard error, and a piece of the output."""
 
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 _CANNOT_START = (
-    (re.compile(r"executable file not found|no such file or directory|not a directory"), 127),
-    (re.compile(r"permission denied|exec format error|is a directory"), 126),
+    (re.compile(r"executable file not found|no such file or directory|not a directory"), _NOT_FOUND),
+    (re.compile(r"permission denied|exec format error|is a directory"), _NOT_EXECUTABLE),
 )
+_INIT_FAILED = re.compile(rb"\[FATAL tini \(\d+\)\] exec (?P<program>[^\r\n]+) failed: (?P<reason>[^\r\n]+)")
+"""What the init of Docker writes when it cannot start a command: https://github.com/krallin/tini, spawn_process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,3 +132,25 @@ class RunResult:
 def status_of_failed_start(message: str) -> int | None:
     """Return the status of a shell for the error of a runtime that cannot start a command; None for another error."""
     return next((status for pattern, status in _CANNOT_START if pattern.search(message)), None)
+
+
+def failed_start(message: str) -> RunResult | None:
+    """Return the result for the error of Docker or runc that cannot start a command; None for another error."""
+    status = status_of_failed_start(message) if "exec" in message else None
+    return RunResult(status=status, stderr=f"{message}\n".encode()) if status else None
+
+
+def without_init(output: bytes) -> bytes:
+    r"""Return output in which a command that the init of Docker cannot start is reported as by the engine itself.
+
+    Example:
+        >>> without_init(b"[FATAL tini (7)] exec pythn failed: No such file or directory\n")
+        b'exec: "pythn": not found\n'
+    """
+    return _INIT_FAILED.sub(_as_engine, output) if output.startswith(b"[FATAL tini") else output
+
+
+def _as_engine(found: re.Match[bytes]) -> bytes:
+    reason = found["reason"].lower()
+    is_missing = status_of_failed_start(reason.decode(errors="replace")) == _NOT_FOUND
+    return b'exec: "%b": %b' % (found["program"], b"not found" if is_missing else reason)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from envbuilder.core.errors import ToolFailed
-from envbuilder.core.json_input import BadJson, load_json
+from envbuilder.core.json_fields import parsed, text, texts
 from envbuilder.oci.runtime.network_init import address
 from envbuilder.oci.runtime.sandbox import AdaptedSandbox, JoinedNetwork, Sandbox
 
@@ -89,12 +89,6 @@ def _kept(program: Path, count: int) -> Iterator[tuple[tuple[str, ...], str, str
 
 
 def _answer(process: subprocess.Popen[bytes]) -> tuple[tuple[str, ...], str, str]:
-    line = process.stdout.readline() if process.stdout else b""
-    try:
-        document = load_json(line)
-    except BadJson:
-        document = {}
-    known = document if isinstance(document, dict) else {}
-    networks = known.get("networks")
-    paths = tuple(map(str, networks)) if isinstance(networks, list) else ()
-    return paths, str(known.get("accounts", "")), str(known.get("error", "the program that makes them ended"))
+    known = parsed(process.stdout.readline()) if process.stdout else None
+    error = text(known, "error") or "the program that makes them ended"
+    return texts(known, "networks"), text(known, "accounts"), error

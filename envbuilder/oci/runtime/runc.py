@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from envbuilder.core.errors import ToolFailed, UsageError
-from envbuilder.core.json_input import load_json
-from envbuilder.oci.runtime.command import RunResult, status_of_failed_start
+from envbuilder.core.json_fields import parsed, text
+from envbuilder.oci.runtime.command import RunResult, failed_start
 from envbuilder.oci.runtime.limits import kernel, rlimits, size_option
 from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
@@ -91,15 +91,8 @@ class Runc:
 
 def _complaint(log: Path) -> str:
     """Return the error of runc for a container that it could not start; empty if it started."""
-    lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
-    for line in lines:
-        try:
-            entry = load_json(line)
-        except ValueError:
-            continue
-        if isinstance(entry, dict) and entry.get("level") in {"error", "fatal"}:
-            return str(entry.get("msg", ""))
-    return ""
+    entries = map(parsed, log.read_bytes().splitlines() if log.is_file() else ())
+    return next((text(entry, "msg") for entry in entries if text(entry, "level") in {"error", "fatal"}), "")
 
 
 def not_started(complaint: str) -> RunResult:
@@ -108,10 +101,10 @@ def not_started(complaint: str) -> RunResult:
     Raises:
         ToolFailed: The error does not concern the command.
     """
-    status = status_of_failed_start(complaint)
-    if "exec" in complaint and status:
-        return RunResult(status=status, stderr=f"{complaint}\n".encode())
-    raise ToolFailed(f"runc cannot start a container: {complaint}", hint="use a container engine: --engine docker")
+    result = failed_start(complaint)
+    if result is None:
+        raise ToolFailed(f"runc cannot start a container: {complaint}", hint="use a container engine: --engine docker")
+    return result
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from enum import Enum
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.tar_reader import FileStream, TarEntry, TarReader
@@ -93,6 +94,32 @@ def opened_at(path: Path, offset: int) -> BinaryIO:
     stream = path.open("rb")
     stream.seek(offset)
     return stream
+
+
+class Section(io.RawIOBase):
+    """A part of a file as a stream of its own."""
+
+    def __init__(self, path: Path, offset: int, size: int) -> None:
+        super().__init__()
+        self._stream = opened_at(path, offset)
+        self._left = size
+
+    def readable(self) -> bool:
+        """See `io.RawIOBase`."""
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        """See `io.RawIOBase`."""
+        view = memoryview(cast("bytearray", buffer))
+        data = self._stream.read(min(len(view), self._left))
+        view[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
+
+    def close(self) -> None:
+        """See `io.RawIOBase`."""
+        self._stream.close()
+        super().close()
 
 
 def _keep_all(_path: str) -> bool:

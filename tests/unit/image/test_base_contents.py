@@ -17,11 +17,11 @@ from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.pull import find
-from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.unconfined import Unconfined
 from envbuilder.oci.store import Store
 from tests.fakes.following import following
+from tests.fakes.pushing import push
 from tests.unit.oci.layout.images import file, folder, image
 from tests.unit.oci.registry.faulty import Registry
 

@@ -3,21 +3,178 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
+from typing import Any, Literal, TypedDict
 
-from envbuilder.catalog.verdicts import why
-from envbuilder.cluster.fleet.fleet_report import (
-    Drift,
-    DriverUpdate,
-    FleetFinding,
-    FleetReport,
-    GroupVerdict,
-    ImageEffect,
-    ImageVerdicts,
-)
+from envbuilder.catalog.verdicts import Fit, why
+from envbuilder.cluster.fleet.fleet_report import DriverUpdate, FleetFinding, FleetReport, GroupVerdict, ImageVerdicts
 from envbuilder.cluster.fleet.node_groups import NodeGroup
+from envbuilder.core.conversion.json_schema import json_schema
+from envbuilder.core.structure import document_of
+from envbuilder.diagnostics.findings import Severity
 
-FLEET_SCHEMA = 1
+
+class Gpu(TypedDict):
+    """A GPU; null for what is unknown of it."""
+
+    name: str
+    capability: str | None
+    memory: int | None
+
+
+class Group(TypedDict):
+    """Equal nodes; null for what is unknown of them."""
+
+    id: str
+    description: str
+    nodes: list[str]
+    driver: str | None
+    gpus: list[Gpu] | None
+    machine: str | None
+    avx: bool | None
+
+
+class Verdict(TypedDict):
+    """The verdict for an image on a group; `runs` means on the GPU if the image was built for GPUs."""
+
+    group: str
+    base: str
+    fit: Fit
+    runs: bool
+    reasons: list[str]
+    changes: list[str]
+
+
+class Image(TypedDict):
+    """An image; `running` is the number of nodes that run it."""
+
+    name: str
+    environment: str
+    lock: bool
+    running: int
+    groups: list[Verdict]
+
+
+class Silent(TypedDict):
+    """A node that did not answer."""
+
+    node: str
+    why: str
+
+
+class Fault(TypedDict):
+    """A problem in a file; `line` counts from 1, and is 0 for the whole file."""
+
+    file: str
+    line: int
+    field: str
+    problem: str
+
+
+class Unreadable(TypedDict):
+    """A node whose file contains no facts."""
+
+    node: str
+    faults: list[Fault]
+
+
+class Remedy(TypedDict):
+    """One way to fix a finding."""
+
+    text: str
+    command: str
+
+
+class Finding(TypedDict):
+    """A finding; `seen` is that of the first node, `differs` says whether the text differs on other nodes."""
+
+    id: str
+    severity: Severity
+    seen: str
+    differs: bool
+    effect: str
+    remedies: list[Remedy]
+    nodes: list[str]
+
+
+class Effect(TypedDict):
+    """The nodes on which an update changes whether an image runs."""
+
+    image: str
+    nodes: list[str]
+
+
+Update = TypedDict(
+    "Update",
+    {"driver": str, "from": list[str], "nodes": list[str], "gains": list[Effect], "losses": list[Effect]},
+)
+Update.__doc__ = "An update of the driver; `driver` is the oldest one with this effect."
+
+
+class Change(TypedDict):
+    """A difference from the earlier collection; null for an unknown value."""
+
+    topic: str
+    before: str | None
+    now: str | None
+    nodes: list[str]
+
+
+class Drift(TypedDict):
+    """The differences from an earlier collection."""
+
+    since: str
+    changes: list[Change]
+    new: list[str]
+    lost: list[str]
+    same: int
+
+
+class Constraint(TypedDict):
+    """What a scheduler needs; `kubernetes` has node selector terms on labels of GPU feature discovery."""
+
+    image: str
+    base: str
+    slurm: str | None
+    exclude: str | None
+    kubernetes: list[dict[str, object]]
+    text: str
+
+
+class Features(TypedDict):
+    """Features of nodes for slurm.conf, to which the constraints refer."""
+
+    nodes: list[str]
+    features: list[str]
+
+
+class FleetDocument(TypedDict):
+    """Fields may be added within schema 1; none is removed or changes its meaning. Lists of names are sorted.
+
+    Attributes:
+        fleet: Directory of the facts.
+        passed: Whether every expected node has facts and runs every image: the exit status is 0.
+        nodes: All expected nodes.
+        has_list: Whether the expected nodes are known; otherwise silent nodes cannot be noticed.
+        groups: Largest first.
+        findings: Worst first, then those of most nodes.
+        updates: Those that help most nodes first.
+    """
+
+    schema: Literal[1]
+    fleet: str
+    passed: bool
+    headline: str
+    nodes: list[str]
+    has_list: bool
+    groups: list[Group]
+    images: list[Image]
+    silent: list[Silent]
+    unreadable: list[Unreadable]
+    findings: list[Finding]
+    updates: list[Update]
+    drift: Drift | None
+    constraints: list[Constraint]
+    features: list[Features]
 
 
 def fleet_json(report: FleetReport) -> str:
@@ -27,125 +184,40 @@ def fleet_json(report: FleetReport) -> str:
 
 def fleet_document(report: FleetReport) -> dict[str, object]:
     """Return the report as a JSON document; lists of names are sorted."""
-    return {
-        "schema": FLEET_SCHEMA,
-        "fleet": report.name,
-        "passed": report.passed,
-        "headline": report.headline,
-        "nodes": list(report.nodes),
-        "has_list": report.has_list,
-        "groups": [_group(group) for group in report.groups],
-        "images": [_image(image) for image in report.images],
-        "silent": [{"node": each.node, "why": each.why} for each in report.silent],
-        "unreadable": [
-            {
-                "node": each.node,
-                "faults": [
-                    {"file": fault.file, "line": fault.line, "field": fault.field, "problem": fault.problem}
-                    for fault in each.faults
-                ],
-            }
-            for each in report.unreadable
-        ],
-        "findings": [_finding(each) for each in report.findings],
-        "updates": [_update(each) for each in report.updates],
-        "drift": _drift(report.drift) if report.drift else None,
-        "constraints": [
-            {
-                "image": each.image,
-                "base": each.base,
-                "slurm": each.slurm or None,
-                "exclude": each.exclude or None,
-                "kubernetes": list(each.kubernetes),
-                "text": each.text,
-            }
-            for each in report.constraints
-        ],
-        "features": [{"nodes": list(each.nodes), "features": list(each.features)} for each in report.features],
-    }
+    return document_of(
+        FleetDocument,
+        report,
+        fleet=report.name,
+        groups=[_group(group) for group in report.groups],
+        images=[_image(image) for image in report.images],
+        findings=[_finding(each) for each in report.findings],
+        updates=[_update(each) for each in report.updates],
+    )
 
 
-def fleet_schema() -> str:
-    """Return the JSON Schema (draft 2020-12) of the output of `fleet_json`, as in the file `fleet.schema.json`."""
-    return resources.files("envbuilder.cluster.fleet.report").joinpath("fleet.schema.json").read_text(encoding="utf-8")
+def fleet_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the output of `fleet_json`."""
+    return json_schema(FleetDocument, "fleet") | {"title": "Report of envbuilder fleet check"}
 
 
-def _group(group: NodeGroup) -> dict[str, object]:
-    host = group.host
-    return {
-        "id": group.id,
-        "description": group.description,
-        "nodes": list(group.nodes),
-        "driver": _text(host.driver),
-        "gpus": None
-        if host.gpus is None
-        else [{"name": gpu.name, "capability": _text(gpu.capability), "memory": gpu.memory} for gpu in host.gpus],
-        "machine": host.machine,
-        "avx": host.avx,
-    }
+def _group(group: NodeGroup) -> dict[str, Any]:
+    return document_of(Group, group.host, id=group.id, description=group.description, nodes=group.nodes)
 
 
-def _image(image: ImageVerdicts) -> dict[str, object]:
-    return {
-        "name": image.image.name,
-        "environment": image.image.environment,
-        "lock": image.image.is_lock,
-        "running": image.running,
-        "groups": [_verdict(each) for each in image.groups],
-    }
+def _image(each: ImageVerdicts) -> dict[str, Any]:
+    image = each.image
+    verdicts = [_verdict(group) for group in each.groups]
+    return document_of(Image, each, name=image.name, environment=image.environment, lock=image.is_lock, groups=verdicts)
 
 
-def _verdict(each: GroupVerdict) -> dict[str, object]:
+def _verdict(each: GroupVerdict) -> dict[str, Any]:
     verdict = each.compatibility
-    return {
-        "group": each.group.id,
-        "base": verdict.base,
-        "fit": verdict.fit.value,
-        "runs": each.runs,
-        "reasons": list(why(verdict)),
-        "changes": list(verdict.changes),
-    }
+    return document_of(Verdict, verdict, group=each.group.id, runs=each.runs, reasons=why(verdict))
 
 
-def _finding(each: FleetFinding) -> dict[str, object]:
-    finding = each.finding
-    return {
-        "id": finding.id,
-        "severity": finding.severity.value,
-        "seen": finding.message,
-        "differs": each.others,
-        "effect": finding.effect,
-        "remedies": [{"text": remedy.text, "command": remedy.command} for remedy in finding.remedies],
-        "nodes": list(each.nodes),
-    }
+def _finding(each: FleetFinding) -> dict[str, Any]:
+    return document_of(Finding, each.finding, seen=each.finding.message, differs=each.others, nodes=each.nodes)
 
 
-def _update(update: DriverUpdate) -> dict[str, object]:
-    return {
-        "driver": str(update.to),
-        "from": [str(driver) for driver in update.drivers],
-        "nodes": list(update.nodes),
-        "gains": [_effect(effect) for effect in update.gains],
-        "losses": [_effect(effect) for effect in update.losses],
-    }
-
-
-def _effect(effect: ImageEffect) -> dict[str, object]:
-    return {"image": effect.image, "nodes": list(effect.nodes)}
-
-
-def _drift(drift: Drift) -> dict[str, object]:
-    return {
-        "since": drift.since,
-        "changes": [
-            {"topic": each.topic, "before": each.before or None, "now": each.now or None, "nodes": list(each.nodes)}
-            for each in drift.changes
-        ],
-        "new": list(drift.new),
-        "lost": list(drift.lost),
-        "same": drift.same,
-    }
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def _update(update: DriverUpdate) -> dict[str, Any]:
+    return document_of(Update, update, driver=update.to, **{"from": update.drivers})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from envbuilder.catalog.verdicts import WORDS, Fit
 from envbuilder.cluster.fleet.fleet_report import FleetReport, ImageVerdicts, SchedulerConstraint
@@ -31,7 +30,7 @@ def fleet_page(report: FleetReport) -> str:
         tally=tally(report),
         no_list=NO_LIST,
         words={fit: WORDS[fit] for fit in Fit},
-        images=[(image, _share(image, len(report.nodes))) for image in report.images],
+        images=[(image, _shares(image), tuple(_pieces(image, len(report.nodes)))) for image in report.images],
         unproven=unproven_reasons(report),
         misfits=[(image.image.name, found) for image in report.images if (found := misfits(image))],
         changed_value=changed_value,
@@ -50,25 +49,13 @@ def _tone(image: ImageVerdicts, fit: Fit) -> Fit:
     return Fit.FITS if image.image.runs(fit) and fit is Fit.CPU_ONLY else fit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Share:
-    """The verdicts of an image as one bar over all nodes; nodes without facts stay empty.
-
-    Attributes:
-        words: The same in words.
-        pieces: Colour, beginning and width.
-    """
-
-    words: str
-    pieces: tuple[tuple[str, str, str], ...]
-
-
-def _share(image: ImageVerdicts, total: int) -> _Share:
-    words = ", ".join(f"{count} {WORDS[fit]}" for fit in Fit if (count := image.count(fit)))
-    return _Share(words=words or "no node", pieces=tuple(_pieces(image, total)))
+def _shares(image: ImageVerdicts) -> str:
+    """Return the number of nodes with each verdict, in words."""
+    return ", ".join(f"{count} {WORDS[fit]}" for fit in Fit if (count := image.count(fit))) or "no node"
 
 
 def _pieces(image: ImageVerdicts, total: int) -> Iterator[tuple[str, str, str]]:
+    """Yield the verdicts as one bar over all nodes: colour, beginning and width; nodes without facts stay empty."""
     start = 0.0
     for fit in Fit:
         share = 100 * image.count(fit) / total

@@ -10,16 +10,15 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.base.deb.distributions import DEBIAN, DebDistribution, SuiteLocation
 
 _FIELD = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*):(?: ?(.*))?")
 _ENTRY = re.compile(r" ([0-9a-f]{64}) +([0-9]{1,12}) +(\S{1,1024})")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DATE = re.compile(
-    rf"[A-Z][a-z]{{2}}, ([0-9]{{1,2}}) ({'|'.join(_MONTHS)}) ([0-9]{{4}}) ([0-9]{{2}}):([0-9]{{2}}):([0-9]{{2}})"
-    r" (?:UTC|GMT|Z|[+-]0000)"
+    r"[A-Z][a-z]{2}, [0-9]{1,2} [A-Z][a-z]{2} [1-9][0-9]{3} [0-9]{2}:[0-9]{2}:[0-9]{2} (?:UTC|GMT|Z|[+-]0000)"
 )
 _AHEAD = timedelta(hours=1)
 """Maximum delay of the machine's clock."""
@@ -153,9 +152,7 @@ def _files(lines: list[str], name: str, hint: str) -> dict[str, ListedFile]:
 
 
 def _time(text: str, field: str, name: str, hint: str) -> datetime:
-    if match := _DATE.fullmatch(text):
-        day, month, year, hour, minute, second = match.groups()
+    if _DATE.fullmatch(text):
         with suppress(ValueError):
-            date = datetime(int(year), _MONTHS.index(month) + 1, int(day), tzinfo=UTC)
-            return date.replace(hour=int(hour), minute=int(minute), second=int(second))
+            return parsedate_to_datetime(text).replace(tzinfo=UTC)
     raise VerificationFailed(f"{name}: {field} is not a date: {text[:80]!r}", hint=hint)

@@ -18,7 +18,7 @@ from envbuilder.image.base.deb.dpkg_rules import Below, is_equal, replaces, requ
 from envbuilder.image.base.deb.package_file import DebFile, open_deb
 from envbuilder.image.base.privileges import unprivileged
 from envbuilder.lock.lock import OsPackagePin
-from envbuilder.oci.tar.members import Kind, Member, file_of
+from envbuilder.oci.tar.members import EPOCH, Kind, Member, file_of
 
 _EXCLUDED = re.compile(
     r"usr/share/(?:man|info)/.*|usr/share/locale/(?!locale\.alias$).*|usr/share/doc/(?!.*/copyright$|[^/]*$).*"
@@ -71,15 +71,13 @@ class UnpackedTree:
 def base_tree(
     packages: Iterable[tuple[OsPackagePin, Path]],
     *,
-    epoch: int,
     work: Path,
     allowed: frozenset[str] = frozenset(),
 ) -> UnpackedTree:
-    """Return a root file system of some packages.
+    """Return a root file system of some packages, with time stamps up to `EPOCH`: later ones become this one.
 
     Args:
         packages: Each with its .deb.
-        epoch: Newest time stamp that is kept, in seconds since 1970; later ones become this one.
         work: Directory for what is unpacked; must stay as long as members are read.
         allowed: Relative paths of programs that keep their set-user-ID and set-group-ID bits.
 
@@ -87,17 +85,17 @@ def base_tree(
         VerificationFailed: A .deb is damaged, or two of them contain the same file.
     """
     opened = _opened(packages, work)
-    tree = _Files(epoch, allowed)
+    tree = _Files(allowed)
     for name in MERGED:
         if name in {"lib32", "libx32"}:
             continue
-        tree.add(_folder(f"usr/{name}", epoch), "")
-        tree.add(Member(path=name, kind=Kind.SYMLINK, mode=0o777, mtime=epoch, target=f"usr/{name}"), "")
+        tree.add(_folder(f"usr/{name}"), "")
+        tree.add(Member(path=name, kind=Kind.SYMLINK, mode=0o777, mtime=EPOCH, target=f"usr/{name}"), "")
     for pin, deb in opened:
         tree.unpack(pin, deb)
-    for member in _configuration(tree.found, epoch):
+    for member in _configuration(tree.found):
         tree.put(member)
-    for member in _database(opened, epoch):
+    for member in _database(opened):
         tree.put(member)
     return tree.unpacked(opened)
 
@@ -106,7 +104,6 @@ def added_tree(
     packages: Iterable[tuple[OsPackagePin, Path]],
     base: Iterable[Member],
     *,
-    epoch: int,
     work: Path,
     allowed: frozenset[str] = frozenset(),
 ) -> UnpackedTree:
@@ -115,7 +112,6 @@ def added_tree(
     Args:
         packages: Each with its .deb.
         base: Members of the base.
-        epoch: As in `base_tree`.
         work: As in `base_tree`.
         allowed: As in `base_tree`.
 
@@ -124,11 +120,11 @@ def added_tree(
     """
     opened = _opened(packages, work)
     below = {member.path: member for member in base}
-    tree = _Files(epoch, allowed, Below(members=below))
+    tree = _Files(allowed, Below(members=below))
     for pin, deb in opened:
         tree.unpack(pin, deb)
     status = below[_STATUS].read() if _STATUS in below else b""
-    for member in _database(opened, epoch, before=status):
+    for member in _database(opened, before=status):
         tree.put(member)
     whole = tree.unpacked(opened)
     # Directories of the base stay as they are: a layer that named them again would change their owners.
@@ -149,12 +145,11 @@ def _opened(packages: Iterable[tuple[OsPackagePin, Path]], work: Path) -> list[t
 class _Files:
     """Paths of a tree, each owned by one package."""
 
-    def __init__(self, epoch: int, allowed: frozenset[str], below: Below | None = None) -> None:
+    def __init__(self, allowed: frozenset[str], below: Below | None = None) -> None:
         self.found: dict[str, Member] = {}
         self._allowed = allowed
         self._owner: dict[str, str] = {}
         self._debs: dict[str, tuple[OsPackagePin, DebFile]] = {}
-        self._epoch = epoch
         self._below = below or Below(members={})
 
     def unpack(self, pin: OsPackagePin, deb: DebFile) -> None:
@@ -165,7 +160,7 @@ class _Files:
                 continue
             require_admitted(member, pin)
             identity = f"{pin.name}:{member.identity}" if member.identity else ""
-            moved = replace(member, path=path, identity=identity, mtime=min(member.mtime, self._epoch))
+            moved = replace(member, path=path, identity=identity, mtime=min(member.mtime, EPOCH))
             placed = self._below.placed(moved)
             if not self._below.keeps(placed, pin, deb):
                 self.add(placed, pin.name)
@@ -209,7 +204,7 @@ class _Files:
         for path in list(self.found):
             parent = path.rpartition("/")[0]
             while parent and parent not in self.found:
-                self.found[parent] = _folder(parent, self._epoch)
+                self.found[parent] = _folder(parent)
                 parent = parent.rpartition("/")[0]
             if parent and self.found[parent].kind is not Kind.FOLDER:
                 raise VerificationFailed(
@@ -220,51 +215,51 @@ class _Files:
         return self.found
 
 
-def _folder(path: str, epoch: int, mode: int = 0o755) -> Member:
-    return Member(path=path, kind=Kind.FOLDER, mode=mode, mtime=epoch)
+def _folder(path: str, mode: int = 0o755) -> Member:
+    return Member(path=path, kind=Kind.FOLDER, mode=mode, mtime=EPOCH)
 
 
-def _configuration(found: dict[str, Member], epoch: int) -> Iterator[Member]:
+def _configuration(found: dict[str, Member]) -> Iterator[Member]:
     """Yield the files that the scripts of Debian's base packages would create."""
-    yield from _accounts(found, epoch)
+    yield from _accounts(found)
     certificates = sorted(path for path in found if re.fullmatch(r"usr/share/ca-certificates/.*\.crt", path))
     if certificates:
         bundle = b"".join(found[path].read() for path in certificates)
-        yield file_of("etc/ssl/certs/ca-certificates.crt", bundle, mtime=epoch)
+        yield file_of("etc/ssl/certs/ca-certificates.crt", bundle, mtime=EPOCH)
     for target, source in _COPIES.items():
         if source in found:
-            yield file_of(target, found[source].read(), mtime=epoch)
-    yield from _alternatives(found, epoch)
+            yield file_of(target, found[source].read(), mtime=EPOCH)
+    yield from _alternatives(found)
     if "usr/share/zoneinfo/Etc/UTC" in found:
         target = "/usr/share/zoneinfo/Etc/UTC"
-        yield Member(path="etc/localtime", kind=Kind.SYMLINK, mode=0o777, mtime=epoch, target=target)
-        yield file_of("etc/timezone", b"Etc/UTC\n", mtime=epoch)
-    yield file_of("etc/machine-id", b"", mtime=epoch, mode=0o444)
-    yield file_of("etc/shells", b"/bin/sh\n/bin/bash\n/usr/bin/bash\n/usr/bin/sh\n", mtime=epoch)
-    yield file_of("etc/dpkg/dpkg.cfg.d/99envbuilder", "\n".join((*_DPKG_OPTIONS, "")).encode(), mtime=epoch)
+        yield Member(path="etc/localtime", kind=Kind.SYMLINK, mode=0o777, mtime=EPOCH, target=target)
+        yield file_of("etc/timezone", b"Etc/UTC\n", mtime=EPOCH)
+    yield file_of("etc/machine-id", b"", mtime=EPOCH, mode=0o444)
+    yield file_of("etc/shells", b"/bin/sh\n/bin/bash\n/usr/bin/bash\n/usr/bin/sh\n", mtime=EPOCH)
+    yield file_of("etc/dpkg/dpkg.cfg.d/99envbuilder", "\n".join((*_DPKG_OPTIONS, "")).encode(), mtime=EPOCH)
     for path, mode in (("tmp", 0o1777), ("var/tmp", 0o1777), ("root", 0o700), ("run", 0o755), ("run/lock", 0o1777)):
-        yield _folder(path, epoch, mode)
+        yield _folder(path, mode)
     for path in ("proc", "sys", "dev", "var/log/apt", "var/lib/apt/lists/partial", "var/cache/apt/archives/partial"):
-        yield _folder(path, epoch)
-    yield Member(path="var/run", kind=Kind.SYMLINK, mode=0o777, mtime=epoch, target="/run")
-    yield Member(path="var/lock", kind=Kind.SYMLINK, mode=0o777, mtime=epoch, target="/run/lock")
+        yield _folder(path)
+    yield Member(path="var/run", kind=Kind.SYMLINK, mode=0o777, mtime=EPOCH, target="/run")
+    yield Member(path="var/lock", kind=Kind.SYMLINK, mode=0o777, mtime=EPOCH, target="/run/lock")
 
 
-def _alternatives(found: dict[str, Member], epoch: int) -> Iterator[Member]:
+def _alternatives(found: dict[str, Member]) -> Iterator[Member]:
     for name, (path, alternative, program) in _LINKS.items():
         if program in found:
             for place, target in ((path, alternative), (f"etc/alternatives/{name}", f"/{program}")):
-                yield Member(path=place, kind=Kind.SYMLINK, mode=0o777, mtime=epoch, target=target)
+                yield Member(path=place, kind=Kind.SYMLINK, mode=0o777, mtime=EPOCH, target=target)
 
 
-def _accounts(found: dict[str, Member], epoch: int) -> Iterator[Member]:
+def _accounts(found: dict[str, Member]) -> Iterator[Member]:
     """Yield the users of base-passwd, with locked passwords."""
     masters = {name: found.get(f"usr/share/base-passwd/{name}.master") for name in ("passwd", "group")}
     if masters["passwd"] is None or masters["group"] is None:
         return
     passwd, group = masters["passwd"].read(), masters["group"].read()
     # Apt drops its privileges to a user that its script creates where base-passwd does not have it yet.
-    day = epoch // 86400
+    day = EPOCH // 86400
     passwd = passwd.replace(b":*:", b":x:")
     if b"\n_apt:" not in passwd:
         passwd += b"_apt:x:100:65534::/nonexistent:/usr/sbin/nologin\n"
@@ -272,13 +267,13 @@ def _accounts(found: dict[str, Member], epoch: int) -> Iterator[Member]:
     shadow = b"".join(b"%s:*:%d:0:99999:7:::\n" % (name, day) for name in names)
     group = group.replace(b":*:", b":x:")
     gshadow = b"".join(b"%s:*::%s\n" % (line.split(b":")[0], line.split(b":")[3]) for line in group.splitlines())
-    yield file_of("etc/passwd", passwd, mtime=epoch)
-    yield file_of("etc/group", group, mtime=epoch)
-    yield replace(file_of("etc/shadow", shadow, mtime=epoch, mode=0o640), gid=_SHADOW_GID)
-    yield replace(file_of("etc/gshadow", gshadow, mtime=epoch, mode=0o640), gid=_SHADOW_GID)
+    yield file_of("etc/passwd", passwd, mtime=EPOCH)
+    yield file_of("etc/group", group, mtime=EPOCH)
+    yield replace(file_of("etc/shadow", shadow, mtime=EPOCH, mode=0o640), gid=_SHADOW_GID)
+    yield replace(file_of("etc/gshadow", gshadow, mtime=EPOCH, mode=0o640), gid=_SHADOW_GID)
 
 
-def _database(opened: Iterable[tuple[OsPackagePin, DebFile]], epoch: int, *, before: bytes = b"") -> Iterator[Member]:
+def _database(opened: Iterable[tuple[OsPackagePin, DebFile]], *, before: bytes = b"") -> Iterator[Member]:
     """Yield the files of dpkg's database."""
     paragraphs = [before.decode("utf-8", "replace").strip("\n")] if before else []
     for pin, deb in opened:
@@ -287,17 +282,17 @@ def _database(opened: Iterable[tuple[OsPackagePin, DebFile]], epoch: int, *, bef
         paragraphs.append(f"{head}\nStatus: install ok {state}\n{rest}")
         name = _info_name(pin.name, deb.fields)
         paths = "".join(f"/{member.path}\n" if member.path != "." else "/.\n" for member in deb.members)
-        yield file_of(f"var/lib/dpkg/info/{name}.list", paths.encode("utf-8", "surrogateescape"), mtime=epoch)
+        yield file_of(f"var/lib/dpkg/info/{name}.list", paths.encode("utf-8", "surrogateescape"), mtime=EPOCH)
         for kind, content in sorted(deb.control.items()):
             if kind != "control":
                 mode = 0o755 if kind in {"preinst", "postinst", "prerm", "postrm", "config"} else 0o644
-                yield file_of(f"var/lib/dpkg/info/{name}.{kind}", content, mtime=epoch, mode=mode)
-    yield file_of(_STATUS, ("\n\n".join(paragraphs) + "\n").encode(), mtime=epoch)
+                yield file_of(f"var/lib/dpkg/info/{name}.{kind}", content, mtime=EPOCH, mode=mode)
+    yield file_of(_STATUS, ("\n\n".join(paragraphs) + "\n").encode(), mtime=EPOCH)
     if not before:
-        yield file_of("var/lib/dpkg/available", b"", mtime=epoch)
-        yield file_of("var/lib/dpkg/info/format", b"1\n", mtime=epoch)
+        yield file_of("var/lib/dpkg/available", b"", mtime=EPOCH)
+        yield file_of("var/lib/dpkg/info/format", b"1\n", mtime=EPOCH)
         for path in ("updates", "triggers", "alternatives", "parts"):
-            yield _folder(f"var/lib/dpkg/{path}", epoch)
+            yield _folder(f"var/lib/dpkg/{path}")
 
 
 def _info_name(name: str, fields: str) -> str:

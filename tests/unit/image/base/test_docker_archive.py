@@ -11,8 +11,6 @@ from pathlib import Path
 from envbuilder.image.base.docker_archive import docker_archive
 from envbuilder.image.base.tree_store import DebTree
 
-EPOCH = 1_700_000_000
-
 
 def tree_at(path: Path) -> DebTree:
     path.write_bytes(b"layer")
@@ -28,7 +26,7 @@ def tree_at(path: Path) -> DebTree:
 
 def test_the_id_is_the_digest_of_the_configuration(tmp_path: Path) -> None:
     tree = tree_at(tmp_path / "tree.tar")
-    image_id = docker_archive(tree, tmp_path / "out.tar", epoch=EPOCH, labels={"b": "2", "a": "1"}, tags=("base:1",))
+    image_id = docker_archive(tree, tmp_path / "out.tar", labels={"b": "2", "a": "1"}, tags=("base:1",))
     with tarfile.open(tmp_path / "out.tar") as content:
         files = {info.name: content.extractfile(info).read() for info in content}  # type: ignore[union-attr]
     (entry,) = json.loads(files["manifest.json"])
@@ -50,7 +48,7 @@ def test_neither_place_nor_name_nor_order_of_labels_changes_it(tmp_path: Path) -
     tree = tree_at(tmp_path / "tree.tar")
     (tmp_path / "else").mkdir()
     other = replace(tree_at(tmp_path / "else" / "other.tar"), missing=("bookworm-updates",))
-    one = docker_archive(tree, tmp_path / "one.tar", epoch=EPOCH, labels={"a": "1", "b": "2"})
-    two = docker_archive(other, tmp_path / "two.tar", epoch=EPOCH, labels={"b": "2", "a": "1"})
+    one = docker_archive(tree, tmp_path / "one.tar", labels={"a": "1", "b": "2"})
+    two = docker_archive(other, tmp_path / "two.tar", labels={"b": "2", "a": "1"})
     assert one == two
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()

@@ -11,7 +11,7 @@ import pytest
 
 from envbuilder.core.versions import Release
 from envbuilder.image.base.installed_pythons import PythonProgram, installed_pythons
-from envbuilder.image.base.programs import BaseHost, LineListener, Ran, ignore_line, run_program
+from envbuilder.image.base.programs import BaseHost, Ran, run_program
 from tests.unit.image.base.test_python_archive import elf, installation
 
 SERIES = Release("3.8")
@@ -26,9 +26,7 @@ def answer(program: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-def run(
-    command: Sequence[str], *, environ: Mapping[str, str], folder: Path, on_line: LineListener = ignore_line
-) -> Ran:
+def run(command: Sequence[str], *, environ: Mapping[str, str], folder: Path) -> Ran:
     program = Path(command[0])
     if not (program.parent.parent / "VERSION").exists():
         return Ran(status=127, stdout="", tail=(f"pyenv: {program.name}: command not found",))

@@ -18,7 +18,7 @@ from envbuilder.core.elf import open_elf, read_search_path, read_shared_object
 from envbuilder.core.errors import InvalidInput, SourceUnreachable, ToolMissing, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.image.base.interpreter import PackableInterpreter, identify
-from envbuilder.image.base.programs import BaseHost, LineListener, Ran, ignore_line, run_program
+from envbuilder.image.base.programs import BaseHost, Ran, run_program
 from envbuilder.image.base.python_files import select
 from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.uv_tool import from_uv
@@ -26,7 +26,6 @@ from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import Member, file_of
 from tests.unit.curation.wheel_audit.wheels import elf as library
 
-EPOCH = 1_700_000_000
 HERE = BaseHost(environ=os.environ, run=run_program)
 PATCHLEVEL = b'#define PY_MAJOR_VERSION 3\n#define PY_VERSION      "3.8.18"\n'
 
@@ -80,7 +79,7 @@ def installation(root: Path, program: bytes) -> PackableInterpreter:
 
 
 def chosen(interpreter: PackableInterpreter) -> dict[str, Member]:
-    return {member.path.removeprefix("python/"): member for member in select(interpreter, epoch=EPOCH).members}
+    return {member.path.removeprefix("python/"): member for member in select(interpreter).members}
 
 
 def test_only_what_an_image_needs_is_packed(tmp_path: Path) -> None:
@@ -114,13 +113,13 @@ def test_the_old_place_is_replaced_and_what_is_left_is_reported(tmp_path: Path) 
     assert read_shared_object(open_elf(BytesIO(program))).needed == ("libpython3.8.so.1.0", "libc.so.6")
     module = members["lib/python3.8/lib-dynload/zlib.cpython-38-x86_64-linux-gnu.so"]
     assert search_of(module.read()) == "$ORIGIN/../..:/o"
-    assert select(interpreter, epoch=EPOCH).leftovers == ("python/lib/python3.8/note.txt",)
+    assert select(interpreter).leftovers == ("python/lib/python3.8/note.txt",)
 
 
 def test_a_search_path_that_cannot_be_replaced_is_reported(tmp_path: Path) -> None:
     root = tmp_path / "p"
     program = elf("libpython3.8.so.1.0", "libc.so.6", search=f"{root}/lib", shared="lib")
-    members = select(installation(root, program), epoch=EPOCH).members
+    members = select(installation(root, program)).members
     written = tarball.write(members, tmp_path / "a.tar.gz", gzipped=True)
     found = inspect(written.path)
     assert found.library_dirs == ("python/lib",)
@@ -131,13 +130,13 @@ def test_a_search_path_that_cannot_be_replaced_is_reported(tmp_path: Path) -> No
 def test_a_damaged_library_of_an_installation_is_refused(tmp_path: Path) -> None:
     interpreter = installation(tmp_path, elf("libc.so.6")[:100])
     with pytest.raises(UsageError, match="is a damaged ELF file"):
-        select(interpreter, epoch=EPOCH)
+        select(interpreter)
 
 
 def test_an_incomplete_installation_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     with pytest.raises(UsageError, match=r"lib/python3\.8/os\.py, include/python3\.8/patchlevel\.h is missing"):
-        select(PackableInterpreter(version=Release("3.8.18"), prefix=tmp_path), epoch=EPOCH)
+        select(PackableInterpreter(version=Release("3.8.18"), prefix=tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -173,13 +172,10 @@ class Says:
         self.text, self.status = text, status
         self.commands: list[list[str]] = []
 
-    def __call__(
-        self, command: Sequence[str], *, environ: Mapping[str, str], folder: Path, on_line: LineListener = ignore_line
-    ) -> Ran:
+    def __call__(self, command: Sequence[str], *, environ: Mapping[str, str], folder: Path) -> Ran:
         assert isinstance(environ, Mapping)
         assert folder.is_dir()
         self.commands.append(list(command))
-        on_line(self.text)
         return Ran(status=self.status, stdout=self.text, tail=(self.text,))
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from envbuilder.core.json_fields import Record
-from envbuilder.image.builds import ImageLayer
-from envbuilder.image.docker.images import engine_info, image_info, image_layers
+from envbuilder.image.builds import ImageLayer, image_info
+from envbuilder.image.docker.images import engine_info, image_layers
 from envbuilder.image.docker.run import has_init
 
 CONTAINERD = {"Driver": "overlayfs", "DriverStatus": [["driver-type", "io.containerd.snapshotter.v1"]]}

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.layers.compression import GzipCompressor
+from envbuilder.image.layers.compressors import GzipCompressor
 from envbuilder.image.layers.entries import Entry, completed, link, text
 from envbuilder.image.layers.layer_writer import Packed, Packing, write_layer, write_tar
 from envbuilder.image.layers.wheel_file import open_wheel

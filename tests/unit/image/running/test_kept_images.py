@@ -10,11 +10,20 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import EngineError, UsageError
+from envbuilder.image.builds import ImageInfo
 from envbuilder.image.running.changes import kept_in, place_for_changes, remove_kept
-from envbuilder.image.running.kept_images import EngineImage, KeptImages, container_of
+from envbuilder.image.running.kept_images import KeptImages, container_of
 from envbuilder.oci.runtime.command import RunRequest
 
-ORIGINAL = EngineImage(id="sha256:1", env={"A": "1", "PATH": "/bin"}, user="app", folder="/w", size=100, layers=2)
+ORIGINAL = ImageInfo(
+    id="sha256:1",
+    diff_ids=("a", "b"),
+    labels=(),
+    size=100,
+    env=(("A", "1"), ("PATH", "/bin")),
+    user="app",
+    folder="/w",
+)
 REQUEST = RunRequest(image="tf:1", command=("true",), keep="mine")
 
 
@@ -22,13 +31,13 @@ REQUEST = RunRequest(image="tf:1", command=("true",), keep="mine")
 class ToyEngine:
     """Images by name; a container is the request that it was started with."""
 
-    images: dict[str, EngineImage] = field(default_factory=lambda: {"tf:1": ORIGINAL})
+    images: dict[str, ImageInfo] = field(default_factory=lambda: {"tf:1": ORIGINAL})
     containers: dict[str, RunRequest] = field(default_factory=dict)
     running: set[str] = field(default_factory=set)
     writes: int = 10
     asked: list[RunRequest] = field(default_factory=list)
 
-    def described(self, image: str) -> EngineImage | None:
+    def described(self, image: str) -> ImageInfo | None:
         return self.images.get(image)
 
     def is_running(self, container: str) -> bool | None:
@@ -38,9 +47,11 @@ class ToyEngine:
         request = self.containers.pop(container)
         if self.writes:
             below = self.images[request.image]
-            env = {**below.env, **dict(request.env), **dict.fromkeys(hidden, "")}
-            size, layers = below.size + self.writes, below.layers + 1
-            self.images[image] = replace(below, id=f"{below.id}+", env=env, user=request.user, size=size, layers=layers)
+            env = {**dict(below.env), **dict(request.env), **dict.fromkeys(hidden, "")}
+            size, layers = below.size + self.writes, (*below.diff_ids, "c")
+            self.images[image] = replace(
+                below, id=f"{below.id}+", env=tuple(env.items()), user=request.user, size=size, diff_ids=layers
+            )
 
     def forget(self, container: str, image: str) -> None:
         self.containers.pop(container, None)
@@ -80,7 +91,7 @@ def test_the_next_run_starts_from_the_changes_with_the_settings_of_the_image(roo
     assert (first.image, first.env, first.user, first.folder) == ("tf:1", given, "0", "/x")
     assert (second.image, second.user, second.folder) == (kept.reference, "app", "/w")
     assert (second.env, second.unset) == ((("A", "1"),), ("TOKEN",))
-    assert "secret" not in engine.images[kept.reference].env.values()
+    assert "secret" not in dict(engine.images[kept.reference].env).values()
     assert (kept.engine, kept.image, kept.bytes) == ("toy", "tf:1", 20)
     assert kept.used > kept.bytes
     assert not engine.containers
@@ -98,7 +109,7 @@ def test_changes_of_an_interrupted_run_are_kept(room: Path) -> None:
     with pytest.raises(KilledError):
         KeptImages(engine="toy", most_layers=9, room=lambda: room).follow(engine, REQUEST, engine.killed)
     (kept,) = kept_in(room)
-    assert engine.images[kept.reference].layers == 3
+    assert len(engine.images[kept.reference].diff_ids) == 3
 
 
 def test_a_container_that_outlived_its_run_is_refused_while_it_runs_and_kept_when_it_has_ended(room: Path) -> None:
@@ -114,7 +125,7 @@ def test_a_container_that_outlived_its_run_is_refused_while_it_runs_and_kept_whe
     engine.running.clear()
     engine.asked.clear()
     follow(engine, room)
-    assert engine.images[kept.reference].layers == 5
+    assert len(engine.images[kept.reference].diff_ids) == 5
 
 
 def test_a_directory_is_refused_with_what_to_use(room: Path) -> None:

@@ -15,7 +15,7 @@ from envbuilder.core.errors import EngineError, ToolFailed, ToolMissing, UsageEr
 from envbuilder.image.running.apptainer import PROGRAMS, ApptainerRunner
 from envbuilder.image.running.changes import kept_in, remove_kept
 from envbuilder.image.running.kept_images import container_of
-from envbuilder.image.running.node_runtimes import Program, find_program, is_in_registry, source_of
+from envbuilder.image.running.node_runtimes import Program, find_program, source_of
 from envbuilder.image.running.podman import PodmanRunner
 from envbuilder.oci.runtime.command import Caller, Console, PublishedPort, RunRequest
 from tests.fakes.node_runtimes import apptainer_of_host, podman_of_host
@@ -230,16 +230,6 @@ def test_sources_are_named_by_what_lies_there(node: Node, tmp_path: Path) -> Non
     assert source_of(str(archive)) == f"oci-archive:{archive}"
     assert source_of(str(node.sif)) == str(node.sif)
     assert source_of("tf:1") == "tf:1"
-
-
-@pytest.mark.parametrize("name", ["localhost/a", "localhost:5000/a:1", "registry.example/team/tf@sha256:0"])
-def test_a_host_before_the_slash_is_a_registry(name: str) -> None:
-    assert is_in_registry(name)
-
-
-@pytest.mark.parametrize("name", ["tf", "tf:1", "envbuilder/tf:1", "./x.sif", "../x", "a/b.c"])
-def test_other_names_are_in_no_registry(name: str) -> None:
-    assert not is_in_registry(name)
 
 
 @both

@@ -66,7 +66,7 @@ def taken(shelf: Shelf, pin: ArchivePin, *catalog: VendorArchive) -> dict[str, b
     """The libraries of a pin, by their paths in an image."""
     files = AlternativeArchives(files=shelf, archives=catalog, store=shelf.store, progress=lambda _line: None)
     found = VendorArchives(store=shelf.store, files=files, progress=lambda _line: None).libraries(pin)
-    return {each.path: shelf.store.read(each.digest) for each in found}
+    return {path: shelf.store.read(each.digest) for path, each in found.items()}
 
 
 def test_libraries_of_an_unavailable_archive_come_from_another_one(shelf: Shelf) -> None:

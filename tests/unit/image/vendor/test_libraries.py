@@ -26,7 +26,7 @@ def shelf(tmp_path: Path) -> Shelf:
 
 def test_the_files_of_an_archive_have_their_places_in_the_image(shelf: Shelf) -> None:
     found = shelf.libraries().libraries(PIN)
-    assert {each.path: shelf.store.read(each.digest) for each in found} == {
+    assert {path: shelf.store.read(each.digest) for path, each in found.items()} == {
         "usr/lib/x86_64-linux-gnu/libx.so.9.0": LIBRARY,
         "usr/lib/x86_64-linux-gnu/liby.so.9.0.1": LIBRARY[::-1],
         "usr/share/doc/envbuilder/cuda-9.0.176-runfile/EULA.txt": EULA,
@@ -69,7 +69,7 @@ def test_a_modified_record_is_not_believed(shelf: Shelf) -> None:
     shelf.libraries().libraries(PIN)
     record = shelf.store.folder / f"archives/{PIN.sha256}.json"
     record.write_text(record.read_text().replace(sha256(LIBRARY), sha256(EULA)))
-    assert {each.digest for each in shelf.libraries().libraries(PIN)} >= {f"sha256:{sha256(LIBRARY)}"}
+    assert {each.digest for each in shelf.libraries().libraries(PIN).values()} >= {f"sha256:{sha256(LIBRARY)}"}
 
 
 def test_libraries_of_known_hash_come_from_another_archive(shelf: Shelf) -> None:
@@ -79,7 +79,7 @@ def test_libraries_of_known_hash_come_from_another_archive(shelf: Shelf) -> None
     shelf.libraries().libraries(of_wheel)
     known = pin_of(CONTENT, KIND, hashes=HASHES, eula="")
     assert shelf.libraries().missing([known]) == ()
-    assert [each.path for each in shelf.libraries().libraries(known)] == [
+    assert list(shelf.libraries().libraries(known)) == [
         "usr/lib/x86_64-linux-gnu/libx.so.9.0",
         "usr/lib/x86_64-linux-gnu/liby.so.9.0.1",
     ]

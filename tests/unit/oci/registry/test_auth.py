@@ -16,8 +16,8 @@ from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.auth import chosen
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.pull import fetch_blobs
-from envbuilder.oci.registry.push import push
 from envbuilder.oci.store import Store
+from tests.fakes.pushing import push
 from tests.unit.oci.registry.conftest import Time, image_of, reference
 from tests.unit.oci.registry.faulty import Fault, Registry, serving, sha256
 

@@ -14,9 +14,9 @@ from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, Descriptor
 from envbuilder.oci.registry.client import DOCKER_LIST_TYPE, DOCKER_MANIFEST_TYPE, RegistryClient
 from envbuilder.oci.registry.pull import fetch_blobs, find
-from envbuilder.oci.registry.push import push
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import Transfer
+from tests.fakes.pushing import push
 from tests.unit.oci.registry.conftest import Time, image_of, reference
 from tests.unit.oci.registry.faulty import Fault, Registry, serving, sha256
 

@@ -16,10 +16,10 @@ from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import INDEX_TYPE, AssembledImage, Descriptor
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.parallel import TransferState
-from envbuilder.oci.registry.push import push
 from envbuilder.oci.registry.uploads import PIECE, Upload
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import Transfer
+from tests.fakes.pushing import push
 from tests.unit.oci.registry.conftest import Time, image_of, reference
 from tests.unit.oci.registry.faulty import Fault, Registry, sha256
 

@@ -17,11 +17,11 @@ from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import TransferStopped
 from envbuilder.oci.registry.parallel import TransferState
-from envbuilder.oci.registry.push import push
 from envbuilder.oci.registry.upload_records import FOLDER, UploadRecords
 from envbuilder.oci.registry.uploads import Upload
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import Transfer
+from tests.fakes.pushing import push
 from tests.unit.oci.registry.conftest import image_of, reference
 from tests.unit.oci.registry.faulty import Fault, Registry, sha256
 

@@ -23,14 +23,18 @@ PACKERS: Mapping[str, Callable[[bytes], bytes]] = {
 
 
 def tar_of(
-    files: Mapping[str, Content], *, executable: tuple[str, ...] = (), modes: Mapping[str, int] | None = None
+    files: Mapping[str, Content],
+    *,
+    executable: tuple[str, ...] = (),
+    modes: Mapping[str, int] | None = None,
+    mtime: int = MTIME,
 ) -> bytes:
     """A tar with `./` in front of each name, as Debian's have."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as archive:
         for path, content in files.items():
             info = tarfile.TarInfo(f"./{path}")
-            info.mtime = MTIME
+            info.mtime = mtime
             info.mode = 0o755 if content is None or path in executable else 0o644
             info.mode = (modes or {}).get(path, info.mode)
             if content is None:
@@ -67,6 +71,7 @@ def deb(
     fields: str = "",
     packing: str = "xz",
     modes: Mapping[str, int] | None = None,
+    mtime: int = MTIME,
 ) -> tuple[OsPackagePin, Path]:
     """Write a .deb; gives its pin and where it is.
 
@@ -79,6 +84,7 @@ def deb(
         fields: Further lines of its paragraph.
         packing: Ending of its two tars: `xz`, `gz` or nothing.
         modes: Permission bits of files, by path.
+        mtime: Time stamp of what it installs.
     """
     paragraph = f"Package: {name}\nVersion: {version}\nArchitecture: amd64\n{fields}"
     about: dict[str, Content] = {"control": paragraph.encode(), **(control or {})}
@@ -90,7 +96,7 @@ def deb(
             {
                 "debian-binary": b"2.0\n",
                 f"control.tar{ending}": pack(tar_of(about)),
-                f"data.tar{ending}": pack(tar_of(files, modes=modes)),
+                f"data.tar{ending}": pack(tar_of(files, modes=modes, mtime=mtime)),
             }
         )
     )

@@ -11,7 +11,7 @@ import pytest
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.base.deb.tree import added_tree, base_tree
 from envbuilder.oci.tar.members import Kind, Member
-from tests.unit.image.base.deb.debs import MTIME, Content, deb
+from tests.unit.image.base.deb.debs import Content, deb
 
 BASE: Mapping[str, Content] = {
     "etc": None, "etc/tool.conf": b"1", "usr/bin/sh": b"sh", "usr/share/a": None, "usr/share/b": "a",
@@ -26,9 +26,9 @@ def added(
     fields: str = "",
     modes: Mapping[str, int] | None = None,
 ) -> dict[str, Member]:
-    base = base_tree([deb(tmp_path, "old", BASE, version="2.0")], epoch=MTIME, work=tmp_path).members
+    base = base_tree([deb(tmp_path, "old", BASE, version="2.0")], work=tmp_path).members
     new = deb(tmp_path, "new", files, fields=fields, modes=modes)
-    tree = added_tree([new], base, epoch=MTIME, work=tmp_path)
+    tree = added_tree([new], base, work=tmp_path)
     return {member.path: member for member in tree.members if not member.path.startswith("var/lib/dpkg/")}
 
 
@@ -96,12 +96,12 @@ def test_replaces_of_another_version_or_package_allows_nothing(tmp_path: Path, f
 def test_the_interpreter_is_replaced_by_its_own_package_only(tmp_path: Path, path: str) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    base = base_tree([deb(tmp_path, "python3.11", {path: b"1"})], epoch=MTIME, work=work).members
+    base = base_tree([deb(tmp_path, "python3.11", {path: b"1"})], work=work).members
     evil = deb(tmp_path, "evil", {path: b"2"}, fields="Replaces: python3.11\n")
     with pytest.raises(VerificationFailed, match=r"evil replaces /.* of python3\.11, a part of the interpreter"):
-        added_tree([evil], base, epoch=MTIME, work=work)
+        added_tree([evil], base, work=work)
     newer = deb(tmp_path, "python3.11", {path: b"2"}, version="2.0")
-    assert path in {member.path for member in added_tree([newer], base, epoch=MTIME, work=work).members}
+    assert path in {member.path for member in added_tree([newer], base, work=work).members}
 
 
 @pytest.mark.parametrize("replacing", ["a", "b"])
@@ -111,7 +111,7 @@ def test_of_two_packages_the_one_that_replaces_the_other_wins(tmp_path: Path, re
         deb(tmp_path, replacing, {"opt/x": b"winner"}, fields=f"Replaces: {other}\n"),
         deb(tmp_path, other, {"opt/x": b"loser"}),
     ]
-    found = {member.path: member for member in base_tree(packages, epoch=MTIME, work=tmp_path).members}
+    found = {member.path: member for member in base_tree(packages, work=tmp_path).members}
     assert found["opt/x"].read() == b"winner"
 
 
@@ -119,13 +119,11 @@ def test_of_two_packages_the_one_that_replaces_the_other_wins(tmp_path: Path, re
 def test_a_deb_of_another_package_than_its_pin_is_refused(tmp_path: Path, name: str, version: str) -> None:
     pin, path = deb(tmp_path, "toy", {"opt/x": b"1"})
     with pytest.raises(VerificationFailed, match=r"pool/toy_1\.0\.deb is toy 1\.0, the lock has "):
-        base_tree([(replace(pin, name=name, version=version), path)], epoch=MTIME, work=tmp_path)
+        base_tree([(replace(pin, name=name, version=version), path)], work=tmp_path)
 
 
 def test_a_base_is_held_to_the_same_names(tmp_path: Path) -> None:
     with pytest.raises(VerificationFailed, match=r"toy contains /.*removes a file"):
-        base_tree([deb(tmp_path, "toy", {"usr/bin/.wh.python3": b""})], epoch=MTIME, work=tmp_path)
+        base_tree([deb(tmp_path, "toy", {"usr/bin/.wh.python3": b""})], work=tmp_path)
     with pytest.raises(VerificationFailed, match=r"/etc is in evil and in old"):
-        base_tree(
-            [deb(tmp_path, "old", {"etc": None}), deb(tmp_path, "evil", {"etc": "tmp"})], epoch=MTIME, work=tmp_path
-        )
+        base_tree([deb(tmp_path, "old", {"etc": None}), deb(tmp_path, "evil", {"etc": "tmp"})], work=tmp_path)

@@ -10,7 +10,7 @@ import pytest
 from envbuilder.image.base.deb.tree import UnpackedTree, added_tree, base_tree
 from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.tar.writing import write
-from tests.unit.image.base.deb.debs import MTIME, Content, deb
+from tests.unit.image.base.deb.debs import Content, deb
 
 FILES: dict[str, Content] = {"bin/su": b"su", "usr/bin/wall": b"wall", "usr/bin/ls": b"ls", "var/mail": None}
 MODES = {"bin/su": 0o4755, "usr/bin/wall": 0o2755, "usr/bin/ls": 0o755, "var/mail": 0o2775}
@@ -18,14 +18,14 @@ Unpack = Callable[[Path, dict[str, Content], dict[str, int], frozenset[str]], Un
 
 
 def as_base(folder: Path, files: dict[str, Content], modes: dict[str, int], allowed: frozenset[str]) -> UnpackedTree:
-    return base_tree([deb(folder, "new", files, modes=modes)], epoch=MTIME, work=folder, allowed=allowed)
+    return base_tree([deb(folder, "new", files, modes=modes)], work=folder, allowed=allowed)
 
 
 def as_addition(
     folder: Path, files: dict[str, Content], modes: dict[str, int], allowed: frozenset[str]
 ) -> UnpackedTree:
-    base = base_tree([deb(folder, "old", {"etc/x": b"x"})], epoch=MTIME, work=folder).members
-    return added_tree([deb(folder, "new", files, modes=modes)], base, epoch=MTIME, work=folder, allowed=allowed)
+    base = base_tree([deb(folder, "old", {"etc/x": b"x"})], work=folder).members
+    return added_tree([deb(folder, "new", files, modes=modes)], base, work=folder, allowed=allowed)
 
 
 BOTH = pytest.mark.parametrize("unpack", [as_base, as_addition])

@@ -9,11 +9,10 @@ import pytest
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.base.deb.tree import UnpackedTree, added_tree, base_tree
 from envbuilder.lock.lock import OsPackagePin
-from envbuilder.oci.tar.members import Kind, Member, file_of
+from envbuilder.oci.tar.members import EPOCH, Kind, Member, file_of
 from envbuilder.oci.tar.writing import write
 from tests.unit.image.base.deb.debs import MTIME, Content, deb
 
-EPOCH = MTIME - 1000
 ACCOUNTS: dict[str, Content] = {
     "usr/share/base-passwd/passwd.master": b"root:*:0:0:root:/root:/bin/bash\ndaemon:*:1:1:d:/usr/sbin:/x\n",
     "usr/share/base-passwd/group.master": b"root:*:0:\nshadow:*:42:\n",
@@ -22,7 +21,7 @@ Debs = list[tuple[OsPackagePin, Path]]
 
 
 def tree(tmp_path: Path, packages: Debs) -> UnpackedTree:
-    return base_tree(packages, epoch=EPOCH, work=tmp_path)
+    return base_tree(packages, work=tmp_path)
 
 
 def by_path(unpacked: UnpackedTree) -> dict[str, Member]:
@@ -147,21 +146,20 @@ def test_the_order_of_packages_does_not_matter(tmp_path: Path) -> None:
     for number, order in enumerate((packages, packages[::-1])):
         work = tmp_path / str(number)
         work.mkdir()
-        written.append(write(base_tree(order, epoch=EPOCH, work=work).members, work / "out").sha256)
+        written.append(write(base_tree(order, work=work).members, work / "out").sha256)
     assert written[0] == written[1]
 
 
 def test_no_time_stamp_is_later_than_the_epoch(tmp_path: Path) -> None:
-    packages = [deb(tmp_path, "toy", {"a": b"1"})]
-    assert by_path(tree(tmp_path, packages))["a"].mtime == EPOCH
-    later = {member.path: member for member in base_tree(packages, epoch=MTIME + 5, work=tmp_path).members}
-    assert later["a"].mtime == MTIME
+    packages = [deb(tmp_path, "old", {"a": b"1"}), deb(tmp_path, "new", {"b": b"1"}, mtime=EPOCH + 5)]
+    found = by_path(tree(tmp_path, packages))
+    assert (found["a"].mtime, found["b"].mtime) == (MTIME, EPOCH)
 
 
 def test_a_layer_adds_only_what_is_new_and_extends_the_list(tmp_path: Path) -> None:
     base = tree(tmp_path, [deb(tmp_path, "base", {"usr": None, "usr/bin": None, "usr/bin/sh": b"sh"})]).members
     more = deb(tmp_path, "more", {"usr": None, "usr/bin": None, "bin/more": b"more"}, control={"postinst": b"#!"})
-    added = added_tree([more], base, epoch=EPOCH, work=tmp_path)
+    added = added_tree([more], base, work=tmp_path)
     found = by_path(added)
     assert found.keys() == {
         "usr/bin/more", "var/lib/dpkg/status", "var/lib/dpkg/info/more.list", "var/lib/dpkg/info/more.postinst",
@@ -176,6 +174,6 @@ def test_a_layer_adds_only_what_is_new_and_extends_the_list(tmp_path: Path) -> N
 
 def test_a_layer_on_a_base_without_a_list_begins_one(tmp_path: Path) -> None:
     more = deb(tmp_path, "more", {"opt/x": b"1"})
-    found = by_path(added_tree([more], [file_of("etc/x", b"", mtime=1)], epoch=EPOCH, work=tmp_path))
+    found = by_path(added_tree([more], [file_of("etc/x", b"", mtime=1)], work=tmp_path))
     assert found["var/lib/dpkg/status"].read().startswith(b"Package: more\n")
     assert "opt" in found

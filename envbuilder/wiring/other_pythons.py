@@ -1,10 +1,6 @@
-"""A project on this machine: the day of its last change, and other Pythons for its pins."""
+"""Other Pythons for the pins of a project, as the package index states them."""
 
 from __future__ import annotations
-
-import subprocess
-from datetime import date
-from pathlib import Path
 
 from envbuilder.catalog.advise.advice import Query
 from envbuilder.core.errors import SourceUnreachable, ToolFailed
@@ -13,29 +9,6 @@ from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.other_pythons import other_python
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import package_index
-
-_SECONDS = 20
-_COMMAND = (
-    "git",
-    "--no-pager",
-    # A repository may name programs in its configuration that these would start.
-    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false"),
-)
-
-
-def last_change(folder: Path) -> date | None:
-    """Return the day of the last commit of a checkout; None for a directory that is none, or without git."""
-    try:
-        done = subprocess.run(
-            [*_COMMAND, "-C", str(folder), "log", "-1", "--format=%cs", "--", "."],
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-        return date.fromisoformat(done.stdout.strip())
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
 
 
 def examined_pythons(session: Session, adoption: Adoption, machine: Query, sources: Sources) -> OtherPython | None:

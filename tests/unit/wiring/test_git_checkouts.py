@@ -6,7 +6,7 @@ import subprocess
 from datetime import date
 from pathlib import Path
 
-from envbuilder.wiring.project import last_change
+from envbuilder.wiring.git_checkouts import last_change
 
 
 def git(folder: Path, *words: str) -> None:
