@@ -91,6 +91,11 @@ def serve(  # noqa: PLR0913  the options of `run`
     _check(words, runtime, server)
     with watched(command_session(target), target or "lock") as (session, _):
         engine = chosen_engine(session, engine, ())
+        if ENGINES[engine].own_network and options.no_network:
+            raise UsageError(
+                f"a server without network cannot be reached with the engine {engine}",
+                hint="omit --no-network, or use --engine assemble",
+            )
         own_network = ENGINES[engine].own_network or options.no_network
         chosen, others = server_port(options.ports, _usual_port(session.catalog, server.profile))
         if chosen and not own_network:

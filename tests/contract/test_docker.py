@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.archives import ArchiveFormat
-from envbuilder.core.errors import EngineError
+from envbuilder.core.errors import EngineError, UsageError
 from envbuilder.image.builds import BuildEvent
 from envbuilder.image.docker.engine import connect
 from envbuilder.image.render import rendered
@@ -243,6 +243,8 @@ def test_a_published_port_is_reached_at_its_address_only(world: World) -> None:
     )
     with pytest.raises(KeyboardInterrupt):
         world.engine.follow(request, Console(output=lambda *_: _connected(port)))
+    with pytest.raises(UsageError, match="Docker cannot publish ports of a command without network"):
+        world.engine.follow(replace(request, network="none"), Console(output=print))
 
 
 def _connected(port: int) -> None:

@@ -23,7 +23,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.docker.client import TIMEOUT_SECONDS, DockerClient, StandardStreams
 from envbuilder.image.docker.endpoint import Endpoint, endpoint
 from envbuilder.image.docker.errors import Refusal, refused, translated
-from envbuilder.oci.runtime.command import PublishedPort, RunRequest
+from envbuilder.oci.runtime.command import PublishedPort, RunRequest, publishable
 
 _UNIX = "http+unix://"
 _Item = TypeVar("_Item")
@@ -152,6 +152,7 @@ class DockerApi:
         named = [DeviceRequest(driver="cdi", device_ids=list(request.devices))] if request.devices else []
         mounts = [Mount(target, source, type="bind", read_only=True) for source, target in request.mounts]
         mounts += [Mount(target, source, type="bind") for source, target in request.shared]
+        ports = publishable(request.ports, has_network=request.network != "none", program="Docker")
         caller = f"{request.caller.uid}:{request.caller.gid}" if request.caller else ""
         with translated():
             host = self._client.create_host_config(
@@ -159,7 +160,7 @@ class DockerApi:
                 device_requests=[*gpus, *named] or None,
                 security_opt=["no-new-privileges"],
                 mounts=mounts,
-                port_bindings=_bindings(request.ports) or None,
+                port_bindings=_bindings(ports) or None,
                 log_config=LogConfig(type=LogConfig.types.JSON),
                 init=init or None,
             )
@@ -172,7 +173,7 @@ class DockerApi:
                 environment=[*(f"{key}={value}" for key, value in request.env), *request.unset],
                 user=caller or request.user or None,
                 working_dir=request.folder or None,
-                ports=sorted({port.container for port in request.ports}) or None,
+                ports=sorted({port.container for port in ports}) or None,
                 stdin_open=stdin,
                 tty=terminal,
                 host_config=host,

@@ -15,7 +15,14 @@ from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.image.running.node_runtimes import Program, source_of, written
 from envbuilder.oci.layout.singularity_metadata import LABELS_FILE
 from envbuilder.oci.registry.addresses import host_of
-from envbuilder.oci.runtime.command import Console, PublishedPort, RunRequest, RunResult, status_of_failed_start
+from envbuilder.oci.runtime.command import (
+    Console,
+    PublishedPort,
+    RunRequest,
+    RunResult,
+    publishable,
+    status_of_failed_start,
+)
 from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
 
 PROGRAMS = ("apptainer", "singularity")
@@ -106,9 +113,7 @@ class ApptainerRunner:
 
 
 def _forwarded(request: RunRequest) -> tuple[PublishedPort, ...]:
-    if request.ports and request.network == "none":
-        raise UsageError("Apptainer cannot publish ports of a command without network", hint="omit --no-network")
-    return on_shared_network(request.ports)
+    return on_shared_network(publishable(request.ports, has_network=request.network != "none", program="Apptainer"))
 
 
 def _options(request: RunRequest) -> Iterator[str]:

@@ -17,7 +17,7 @@ from envbuilder.image.running.node_runtimes import SQUASHES, Program, source_of,
 from envbuilder.image.running.podman_keeping import OWN_VARIABLES, PodmanKeeping, last_line
 from envbuilder.oci.registry.addresses import host_of
 from envbuilder.oci.runtime.cdi import FOLDERS, GPU, has_gpus
-from envbuilder.oci.runtime.command import Console, RunRequest, RunResult, bracketed
+from envbuilder.oci.runtime.command import Console, RunRequest, RunResult, bracketed, publishable
 
 ALL_GPUS = f"{GPU}=all"
 _FAILED = 125
@@ -167,7 +167,7 @@ def _options(request: RunRequest) -> Iterator[str]:
         yield from ("--security-opt", "label=disable")
     if request.network != "default":
         yield from ("--network", request.network)
-    for port in request.ports:
+    for port in publishable(request.ports, has_network=request.network != "none", program="podman"):
         yield from ("--publish", f"{bracketed(port.address)}:{port.host}:{port.container}")
     if request.folder:
         yield from ("--workdir", request.folder)

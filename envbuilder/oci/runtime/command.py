@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from envbuilder.core.errors import UsageError
 
 Output: TypeAlias = Callable[[int, bytes], None]
 """Receives the stream, 1 for standard output and 2 for standard error, and a piece of the output."""
@@ -42,6 +44,17 @@ class PublishedPort:
     address: str
     host: int
     container: int
+
+
+def publishable(ports: Sequence[PublishedPort], *, has_network: bool, program: str) -> Sequence[PublishedPort]:
+    """Return ports that a program is to publish.
+
+    Raises:
+        UsageError: The command has no network: only envbuilder's own sandbox publishes ports then.
+    """
+    if ports and not has_network:
+        raise UsageError(f"{program} cannot publish ports of a command without network", hint="omit --no-network")
+    return ports
 
 
 def bracketed(address: str) -> str:

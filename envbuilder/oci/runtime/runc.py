@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from envbuilder.core.errors import ToolFailed, UsageError
 from envbuilder.core.json_fields import parsed, text
-from envbuilder.oci.runtime.command import RunResult, failed_start
+from envbuilder.oci.runtime.command import RunResult, failed_start, publishable
 from envbuilder.oci.runtime.limits import kernel, rlimits, size_option
 from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.port_relays import connect_on_host, on_shared_network, relayed
@@ -62,9 +62,8 @@ class Runc:
             raise UsageError("runc does not report which files a command opens", hint="omit it from PATH")
         if task.joined and not self.as_root:
             raise UsageError("runc without root privileges cannot join a network namespace", hint="run as root")
-        if task.ports and not task.host_network:
-            raise UsageError("runc cannot publish ports of a command without network", hint="omit --no-network")
-        with scratch(self.work) as folder, relayed(on_shared_network(task.ports), connect_on_host):
+        ports = publishable(task.ports, has_network=task.host_network, program="runc")
+        with scratch(self.work) as folder, relayed(on_shared_network(ports), connect_on_host):
             skeleton = make_skeleton(task, folder)
             deep = _numbers(self.version) >= _RRO_RUNC and kernel() >= _RRO_KERNEL
             filters = self.filters and is_filtered()

@@ -16,6 +16,11 @@ from tests.unit.cli.running import CommandLine
         (("--jupyter", "tf-2.15-cpu", "python"), "a server has no command: python", "omit it"),
         (("--jupyter", "--tensorboard", ".", "tf-2.15-cpu"), "cannot be combined with --tensorboard", "%load_ext"),
         (("--jupyter", "--runtime", "podman", "tf-2.15-cpu"), "by --runtime podman", "--engine docker"),
+        (
+            ("--jupyter", "--no-network", "--engine", "docker", "tf-2.15-cpu"),
+            "a server without network cannot be reached with the engine docker",
+            "--engine assemble",
+        ),
         (("--jupyter", "--engine", "assemble"), "envbuilder.lock not found", "name an environment"),
         (("--jupyter", "--engine", "assemble", "tf-9.9-cpu"), "tf-9.9-cpu", "did you mean"),
         (("--jupyter", "--engine", "assemble", "my-project"), "'my-project'", "--jupyter DIR/envbuilder.lock"),

@@ -299,6 +299,13 @@ def test_podman_publishes_ports_and_runs_as_the_caller_with_a_home(node: Node) -
     assert words[words.index("--volume") + 1].endswith("/home:/home/ada")
 
 
+def test_podman_publishes_nothing_without_network(node: Node) -> None:
+    ports = (PublishedPort(address="127.0.0.1", host=8888, container=80),)
+    request = RunRequest(image=str(node.layout), command=("/bin/true",), ports=ports, network="none")
+    with pytest.raises(UsageError, match="podman cannot publish ports of a command without network"):
+        node.podman().follow(request, Console(output=print))
+
+
 def test_podman_of_root_keeps_the_home_of_the_image(node: Node) -> None:
     request = RunRequest(image=str(node.layout), command=("/bin/true",), caller=Caller(uid=0, gid=0, name="root"))
     node.podman().follow(request, Console(output=print))
