@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import http.client
 import ipaddress
-import os
 import socket
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from envbuilder.core.errors import UsageError
 from envbuilder.oci.runtime.command import PublishedPort, bracketed
+from envbuilder.oci.runtime.port_relays import listening
 
 LOOPBACK = "127.0.0.1"
 _EVERYWHERE = "0.0.0.0"  # noqa: S104  of a container with a network of its own, whose port is published on loopback only
@@ -128,15 +127,7 @@ def free_port() -> PublishedPort:
 
 def check_is_free(port: PublishedPort) -> None:
     """Raise UsageError if a server of this host cannot listen at a port of it."""
-    family = socket.AF_INET6 if ":" in port.address else socket.AF_INET
-    try:
-        with socket.create_server((port.address, port.host), family=family):
-            return
-    except OSError as error:
-        raise UsageError(
-            f"port {port.host} of this host cannot be used at {port.address}: {os.strerror(error.errno or 0)}",
-            hint=f"omit -p for a free port, or choose another one: -p {free_port().host}",
-        ) from error
+    listening(port, f"omit -p for a free port, or choose another one: -p {free_port().host}").close()
 
 
 def wait_for(server: Server, ended: threading.Event) -> bool:

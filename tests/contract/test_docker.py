@@ -169,6 +169,24 @@ def test_a_signal_ends_a_followed_command_that_does_not_handle_it(world: World) 
 
 
 @on_docker
+def test_a_followed_command_that_cannot_start_has_the_status_of_a_shell(world: World) -> None:
+    for command, expected in (("no-such-program", 127), ("/etc", 126), ("/etc/passwd/x", 127)):
+        said: list[bytes] = []
+        request = RunRequest(image=world.base, command=(command,))
+        status = world.engine.follow(request, Console(output=lambda _, piece, said=said: said.append(piece)))  # type: ignore[misc]
+        assert (status, b"tini" in b"".join(said)) == (expected, False), (command, said)
+
+
+@on_docker
+def test_a_beginning_that_looks_like_that_of_the_init_is_passed_on(world: World) -> None:
+    for text in ("[", "[FATAL tini (", "[FATAL tini (x)] y\n", "[root] $ "):
+        said: list[bytes] = []
+        request = RunRequest(image=world.base, command=("/bin/sh", "-c", f"printf '{text}'; exit 3"))
+        assert world.engine.follow(request, Console(output=lambda _, piece, said=said: said.append(piece))) == 3  # type: ignore[misc]
+        assert b"".join(said) == text.encode()
+
+
+@on_docker
 def test_a_reader_that_goes_away_is_no_failure_of_the_engine(world: World) -> None:
     word = world.unique()
 

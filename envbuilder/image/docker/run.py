@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from signal import SIGKILL
 from threading import Thread
@@ -15,7 +15,15 @@ from envbuilder.core.errors import EngineError
 from envbuilder.core.json_fields import Record, records, text
 from envbuilder.image.docker.context_tar import files_tar
 from envbuilder.image.running.callers import GROUP, PASSWD, registered
-from envbuilder.oci.runtime.command import Caller, Console, RunRequest, RunResult, failed_start, without_init
+from envbuilder.oci.runtime.command import (
+    INIT_FAILURE,
+    Caller,
+    Console,
+    RunRequest,
+    RunResult,
+    failed_init,
+    failed_start,
+)
 from envbuilder.oci.runtime.terminals import forwarded, on_resize, raw
 
 if TYPE_CHECKING:
@@ -84,19 +92,19 @@ def follow_in(api: DockerApi, request: RunRequest, console: Console, *, name: st
             failed = _not_started(error)
             console.output(2, failed.stderr)
             return failed.status
-        _connect(api, name, console, attached, without_init if init else bytes)
+        not_started = _connect(api, name, console, attached, init=init)
     while (status := api.wait(name, _SECONDS_TO_DIE)) is None:
         continue
-    return status
+    return not_started or status
 
 
-def _connect(
-    api: DockerApi, name: str, console: Console, attached: StandardStreams, written: Callable[[bytes], bytes]
-) -> None:
+def _connect(api: DockerApi, name: str, console: Console, attached: StandardStreams, *, init: bool) -> int | None:
     """Pass on standard streams, the size of the terminal and signals, until the container ends.
 
-    `written` returns a piece of the output as it is to be shown.
+    Returns:
+        The status of a shell if the init of the engine could not start the command; otherwise None.
     """
+    not_started = None
     with ExitStack() as stack:
         if console.terminal:
             stack.enter_context(raw())
@@ -104,8 +112,23 @@ def _connect(
         stack.enter_context(forwarded(lambda number: api.send_signal(name, number)))
         if console.given is not None:
             Thread(target=_pass_in, args=(console.given, attached), daemon=True).start()
-        for stream, piece in attached.pieces:
-            console.output(1 if console.terminal else stream, written(piece))
+        for stream, piece in _with_whole_start(attached.pieces) if init else attached.pieces:
+            if failed := failed_init(piece) if init else None:
+                not_started = failed.status
+            console.output(1 if console.terminal else stream, failed.stderr if failed else piece)
+    return not_started
+
+
+def _with_whole_start(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Yield pieces of output, of which the first has the whole line if the init writes it: it does so in parts."""
+    number, first, remaining = 1, b"", iter(pieces)
+    for stream, piece in remaining:
+        number, first = stream, first + piece
+        if not INIT_FAILURE.startswith(first) and (b"\n" in first or not first.startswith(INIT_FAILURE)):
+            break
+    if first:
+        yield number, first
+    yield from remaining
 
 
 def _pass_in(given: int, attached: StandardStreams) -> None:

@@ -17,6 +17,7 @@ _CANNOT_START = (
     (re.compile(r"executable file not found|no such file or directory|not a directory"), _NOT_FOUND),
     (re.compile(r"permission denied|exec format error|is a directory"), _NOT_EXECUTABLE),
 )
+INIT_FAILURE = b"[FATAL tini ("
 _INIT_FAILED = re.compile(rb"\[FATAL tini \(\d+\)\] exec (?P<program>[^\r\n]+) failed: (?P<reason>[^\r\n]+)")
 """What the init of Docker writes when it cannot start a command: https://github.com/krallin/tini, spawn_process."""
 
@@ -153,17 +154,19 @@ def failed_start(message: str) -> RunResult | None:
     return RunResult(status=status, stderr=f"{message}\n".encode()) if status else None
 
 
-def without_init(output: bytes) -> bytes:
-    r"""Return output in which a command that the init of Docker cannot start is reported as by the engine itself.
+def failed_init(output: bytes) -> RunResult | None:
+    r"""Return the result for output of Docker's init that cannot start a command, as the engine would report it.
+
+    It is None for other output. The init itself ends with status 1 where it knows no better.
 
     Example:
-        >>> without_init(b"[FATAL tini (7)] exec pythn failed: No such file or directory\n")
+        >>> failed_init(b"[FATAL tini (7)] exec pythn failed: No such file or directory\n").stderr
         b'exec: "pythn": not found\n'
     """
-    return _INIT_FAILED.sub(_as_engine, output) if output.startswith(b"[FATAL tini") else output
-
-
-def _as_engine(found: re.Match[bytes]) -> bytes:
+    found = _INIT_FAILED.match(output)
+    if found is None:
+        return None
     reason = found["reason"].lower()
-    is_missing = status_of_failed_start(reason.decode(errors="replace")) == _NOT_FOUND
-    return b'exec: "%b": %b' % (found["program"], b"not found" if is_missing else reason)
+    status = status_of_failed_start(reason.decode(errors="replace")) or _NOT_EXECUTABLE
+    shown = b"not found" if status == _NOT_FOUND else reason
+    return RunResult(status=status, stderr=b'exec: "%b": %b' % (found["program"], shown) + output[found.end() :])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ Connect: TypeAlias = Callable[[int], socket.socket]
 
 LOOPBACK = "127.0.0.1"
 _PIECE = 1 << 16
+_LAST_PORT = 65535
 
 
 def on_shared_network(ports: Sequence[PublishedPort]) -> tuple[PublishedPort, ...]:
@@ -33,7 +35,7 @@ def on_shared_network(ports: Sequence[PublishedPort]) -> tuple[PublishedPort, ..
             raise UsageError(
                 f"port {port.container} cannot be published at {bracketed(port.address)}:{port.host}: the command uses "
                 "the network of this host, where the same port is its own",
-                hint=f"use another number: -p {bracketed(port.address)}:{port.host + 1}:{port.container}",
+                hint=f"use another number: -p {bracketed(port.address)}:{_beside(port.host)}:{port.container}",
             )
     return tuple(port for port in ports if port.host != port.container)
 
@@ -73,23 +75,36 @@ def relayed(ports: Sequence[PublishedPort], connect: Connect) -> Iterator[None]:
     """
     with ExitStack() as stack:
         for port in ports:
-            listener = stack.enter_context(_listener(port))
+            listener = stack.enter_context(listening(port))
             threading.Thread(target=_serve, args=(listener, port.container, connect), daemon=True).start()
             # A thread that waits in accept() is woken by a shutdown, and not by a close.
             stack.callback(_shut, listener)
         yield
 
 
-def _listener(port: PublishedPort) -> socket.socket:
+def listening(port: PublishedPort, hint: str = "") -> socket.socket:
+    """Return a socket that listens at a port of this host.
+
+    Args:
+        port: Its `container` is only for the hint.
+        hint: Hint of the error; empty for one that names another port.
+
+    Raises:
+        UsageError: The port is not available.
+    """
     family = socket.AF_INET6 if ":" in port.address else socket.AF_INET
     try:
         return socket.create_server((port.address, port.host), family=family)
     except OSError as error:
-        busy = error.errno == errno.EADDRINUSE
+        another = f"use another port: -p {_beside(port.host)}:{port.container}"
         raise UsageError(
-            f"port {port.host} of this host cannot be used at {port.address}: {error.strerror}",
-            hint=f"use another port: -p {port.host + 1}:{port.container}" if busy else "use another address or port",
+            f"port {port.host} of this host cannot be used at {port.address}: {os.strerror(error.errno or 0)}",
+            hint=hint or (another if error.errno == errno.EADDRINUSE else "use another address or port"),
         ) from error
+
+
+def _beside(port: int) -> int:
+    return port + 1 if port < _LAST_PORT else port - 1
 
 
 def _serve(listener: socket.socket, port: int, connect: Connect) -> None:
