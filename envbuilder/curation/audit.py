@@ -84,11 +84,6 @@ def audit_release(
     return compared(catalog, wheels.of_index(_best(files, wanted, f"{package}=={version}")))
 
 
-def audit_file(catalog: Catalog, path: Path, wheels: MeasuredWheels) -> Audit:
-    """Measure a wheel on this host."""
-    return compared(catalog, wheels.of_host(path))
-
-
 def compared(catalog: Catalog, wheel: MeasuredWheel) -> Audit:
     """Compare a wheel with the row that is about its release, or lists it; without comparisons if there is none."""
     row = _row_of(catalog, wheel)
@@ -199,8 +194,7 @@ def _release(wheel: FrameworkWheel | OtherRelease) -> tuple[str, Version]:
 
 def _with_evidence(row: Environment, wheel: MeasuredWheel, today: date) -> Proof:
     others = [entry for entry in row.evidence if not isinstance(entry, Measured)]
-    ordered = sorted((*others, _measured(wheel, today)), key=lambda entry: entry.grade.rank)
-    return Proof(evidence=tuple(ordered), unproven=row.unproven)
+    return Proof(evidence=(*others, _measured(wheel, today)), unproven=row.unproven)
 
 
 def _measured(wheel: MeasuredWheel, today: date) -> Measured:
