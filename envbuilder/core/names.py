@@ -272,12 +272,5 @@ def os_package(text: str) -> str:
     return text
 
 
-def sha256(text: str) -> str:
-    """Return 64 lower-case hexadecimal digits, unchanged.
-
-    Raises:
-        ValueError: It is something else.
-    """
-    if len(text) != 64 or set(text) - set("0123456789abcdef"):
-        raise ValueError(f"{shown(text)} is not a sha256")
-    return text
+sha256 = _grammar(r"[0-9a-f]{64}", "a sha256")
+"""Check the 64 lower-case hexadecimal digits of a sha256."""
