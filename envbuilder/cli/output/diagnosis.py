@@ -7,10 +7,8 @@ from collections.abc import Iterator
 
 import click
 
-from envbuilder.cli.documents import machines as documents
 from envbuilder.cli.output.printing import heading, paragraph, shell_lines, width
 from envbuilder.cli.output.terminal import Meaning
-from envbuilder.core.structure import document_of
 from envbuilder.diagnostics.logs.diagnosis import Cause, Diagnosis
 from envbuilder.diagnostics.logs.evidence import ExtractedFacts
 
@@ -24,19 +22,29 @@ _PREFIX = re.compile(
 
 def as_document(found: Diagnosis) -> dict[str, object]:
     """Return the diagnosis as JSON; see docs/diagnose.md."""
-    return document_of(
-        documents.DiagnoseDocument,
-        found,
-        causes=[_cause_document(cause) for cause in found.causes],
-        noise=[document_of(documents.Noise, each, lines=each.count) for each in found.noise],
-        seen=_seen(found.seen),
-    )
+    return {
+        "schema": 1,
+        "causes": [_cause_document(cause) for cause in found.causes],
+        "noise": [{"id": each.id, "lines": each.count, "first": each.first, "why": each.why} for each in found.noise],
+        "seen": _seen(found.seen),
+        "lines": found.lines,
+    }
 
 
 def _cause_document(cause: Cause) -> dict[str, object]:
-    failure = cause.finding
-    given = {"class": failure.id, "evidence": cause.lines, "fix": failure.remedy, "cause": failure.message}
-    return document_of(documents.Cause, cause, quotes=failure.evidence, **given)
+    return {
+        "class": cause.finding.id,
+        "confidence": cause.confidence,
+        "evidence": list(cause.lines),
+        "fix": cause.finding.remedy,
+        "cause": cause.finding.message,
+        "commands": list(cause.commands),
+        "quotes": [{"line": quote.line, "text": quote.text} for quote in cause.finding.evidence],
+        "signatures": list(cause.signatures),
+        "explains": list(cause.explains),
+        "tell": cause.tell or None,
+        "notes": list(cause.notes),
+    }
 
 
 def _seen(extracted: ExtractedFacts) -> dict[str, object]:
