@@ -188,12 +188,12 @@ def paragraph(line: str, columns: int) -> str:
     return _filled(line, columns, hang="")
 
 
-def aligned(lines: Iterable[Sequence[str]], gap: str = "  ") -> Iterator[str]:
+def aligned(lines: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield left-aligned columns; the last is not padded."""
     rows = list(lines)
     widths = [max(map(printed, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        yield gap.join(cell + " " * (width - printed(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield "  ".join(cell + " " * (width - printed(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _filled(line: str, columns: int, *, hang: str) -> str:
@@ -207,3 +207,9 @@ def _filled(line: str, columns: int, *, hang: str) -> str:
 def heading(text: str) -> str:
     """Return a section title."""
     return click.style(text, bold=True)
+
+
+def section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield a blank line, the title and the lines of a section; nothing if it has no lines."""
+    if found := list(lines):
+        yield from ("", heading(title), *found)
