@@ -18,7 +18,6 @@ _APART = frozenset({_CUDNN, "libnccl"})
 """Libraries that NVIDIA releases independently of CUDA, so that they may be elsewhere."""
 _TOOLKIT = re.compile(r"/cuda-\d[^/]*(?=/)")
 _PATH = "LD_LIBRARY_PATH"
-_AGAIN = "TF_CPP_MIN_LOG_LEVEL=0 {python} -c 'import tensorflow; tensorflow.test.is_gpu_available()'"
 
 
 def cpu_build(installation: Installation) -> Iterator[Finding]:
@@ -163,6 +162,8 @@ def no_gpu_device(installation: Installation) -> Iterator[Finding]:
             f"{installation.name} is built with CUDA and sees no GPU",
             "all computation runs on the CPU",
             Remedy(
-                text="show the reason", command=f"TF_CPP_MIN_LOG_LEVEL=0 {installation.installed.python} -c '{_AGAIN}'"
+                text="show the reason",
+                command=f"TF_CPP_MIN_LOG_LEVEL=0 {installation.installed.python}"
+                " -c 'import tensorflow; tensorflow.test.is_gpu_available()'",
             ),
         )
