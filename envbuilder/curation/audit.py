@@ -117,7 +117,7 @@ def record_audit(catalog: Catalog, audit: Audit, wheels: MeasuredWheels, records
     text = document_text(
         comments, with_measured(document, wheel.claims, sha256=wheel.sha256, source=_source(wheel, today))
     )
-    records.write_environment(row.id, text)
+    records.write(records.environment_path(row.id), text)
     records.write_evidence(row.id, dump_proof(row.id, _with_evidence(row, wheel, today)))
     return row.id
 
@@ -160,10 +160,10 @@ def _record_new(
     model = model_for(catalog, release)
     entry = library_set(catalog, release)
     if entry is not None:
-        records.write_libraries(with_library_set(records.libraries_path, entry))
+        records.write(records.libraries_path, with_library_set(records.libraries_path, entry))
     comments, document = read_document(records.environment_path(model.id))
     made = new_environment(model, document, release, entry.id if entry else "")
-    records.write_environment(release.id, document_text(comments, made))
+    records.write(records.environment_path(release.id), document_text(comments, made))
     records.write_evidence(release.id, dump_proof(release.id, Proof(evidence=(_measured(wheel, today),))))
     return release.id
 
