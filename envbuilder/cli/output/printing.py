@@ -7,12 +7,14 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import click
 
 from envbuilder.cli.output.folding import filled
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.terminal import TERMINAL, Meaning, ProgressForm, Verbosity, say, say_event, wrapped
+from envbuilder.core.files import replacing
 
 NARROWEST, WIDEST = 60, 120
 UNLIMITED = sys.maxsize
@@ -34,6 +36,22 @@ json_option = click.option(
     "as_json", "--json", is_flag=True, callback=_asked, is_eager=True, help="Print one JSON document."
 )
 """The result is one JSON document on standard output, also for an error."""
+
+
+output_option = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
+)
+
+
+def write_or_print(content: bytes, file: Path | None) -> Path | None:
+    """Write a file and say so, or print its content; return the file."""
+    if file is None:
+        click.echo(content, nl=False)
+        return None
+    with replacing(file) as stream:
+        stream.write(content)
+    click.echo(f"wrote {file}")
+    return file
 
 
 def print_json(document: object) -> None:
