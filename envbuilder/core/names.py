@@ -159,11 +159,7 @@ def distribution_version(text: str) -> str:
     Raises:
         ValueError: It is invalid by PEP 440.
     """
-    try:
-        Version(text)
-    except InvalidVersion:
-        raise ValueError(f"{shown(text)} is not a version") from None
-    if text != text.strip():
+    if version_of(text) is None or text != text.strip():
         raise ValueError(f"{shown(text)} is not a version")
     return text
 
@@ -244,16 +240,24 @@ def _requirement(text: str) -> Requirement:
         raise ValueError(f"{text!r} is not a requirement: {str(error).splitlines()[0]}") from None
 
 
+def version_of(text: str) -> Version | None:
+    """Return the version of a Python distribution in an untrusted text; None if it is not one."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
 def pep440(text: str) -> Version:
     """Return the version of a Python distribution.
 
     Raises:
         ValueError: It is invalid.
     """
-    try:
-        return Version(text)
-    except InvalidVersion:
-        raise ValueError(f"{text!r} is not a version") from None
+    found = version_of(text)
+    if found is None:
+        raise ValueError(f"{text!r} is not a version")
+    return found
 
 
 def os_package(text: str) -> str:
