@@ -51,11 +51,11 @@ class ProbeRequest:
         return (json.dumps(document, sort_keys=True) + "\n").encode("utf-8")
 
 
-def request_for(expectation: Expectation, *, gpu: bool, limit: float = 600.0) -> ProbeRequest:
+def request_for(expectation: Expectation, *, gpu: bool) -> ProbeRequest:
     """Return the request for judging an image."""
     cuda = expectation.cuda
     return ProbeRequest(
-        sonames=cuda.sonames if cuda else (), optional_sonames=cuda.need.optional if cuda else (), gpu=gpu, limit=limit
+        sonames=cuda.sonames if cuda else (), optional_sonames=cuda.need.optional if cuda else (), gpu=gpu
     )
 
 
