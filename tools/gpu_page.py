@@ -13,7 +13,7 @@ from envbuilder.catalog.coverage import GpuSupport, support
 from envbuilder.catalog.cuda import Coverage
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
+from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers
 
 _ROOT = Path(__file__).parents[1]
 PAGE = _ROOT / "docs" / "gpus.md"
@@ -30,7 +30,7 @@ class _Footnotes:
         if gpu.coverage is Coverage.MACHINE_CODE and not gpu.doubts:
             return mark(gpu)
         needs = f"; {driver(gpu)}" if gpu.coverage is Coverage.JIT else ""
-        return f"{mark(gpu)}[^{self.texts.setdefault(f'{reasons(gpu)}{needs}', len(self.texts) + 1)}]"
+        return f"{mark(gpu)}[^{self.texts.setdefault(f'{gpu.description}{needs}', len(self.texts) + 1)}]"
 
     def lines(self) -> Iterator[str]:
         """Yield the text of the footnotes."""

@@ -159,7 +159,6 @@ class LibrarySet:
 
     Attributes:
         id: Stable name, such as `cu11-11.8-cudnn8.6`.
-        cudnn: cuDNN release.
         wheels: Pinned requirements, `name==version`, sorted.
         os_packages: OS packages, sorted.
         provided: Distributions that the wheels require and the OS packages provide, sorted; they are not installed.

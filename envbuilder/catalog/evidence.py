@@ -163,8 +163,6 @@ class RanOnGpu:
 
     Attributes:
         base: Id of the base of the image.
-        gpu: Model of the GPU.
-        driver: Version of its driver.
         closure: Digest of the closure that was installed.
         report: File under `evidence/reports/`.
     """

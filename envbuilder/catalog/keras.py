@@ -16,7 +16,6 @@ class KerasRule:
     """An observation of some releases of Keras with some releases of TensorFlow.
 
     Attributes:
-        works: Whether they work together.
         reason: Why, or what was observed.
     """
 

@@ -42,8 +42,6 @@ class Host:
         gpus: Its GPUs; empty if there are none.
         machine: Such as `x86_64`.
         glibc: The C library of the host, which an environment without a container uses; an image contains its own.
-        avx: Whether the processor has AVX.
-        fma: Whether the processor has FMA.
         memory: Bytes of main memory, or the limit of the control group.
         shm: Bytes of /dev/shm.
         is_described: Whether the user described it instead of a probe; properties that were not given do not matter.

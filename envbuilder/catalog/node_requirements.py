@@ -49,14 +49,12 @@ class GpuRequirement:
     """The drivers with which an image runs on GPUs of one compute capability.
 
     Attributes:
-        generation: Architecture, such as `Ampere`.
         product: Name of the only GPU that it holds for, as the driver writes it; empty for every GPU.
         fits: Verdicts within the ranges, best first.
         drivers: Ascending, disjoint, at least one.
     """
 
     capability: Release
-    generation: str
     product: str = ""
     fits: tuple[Fit, ...]
     drivers: tuple[DriverRange, ...]
@@ -64,14 +62,9 @@ class GpuRequirement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcludedGpu:
-    """A compute capability that no driver makes usable.
-
-    Attributes:
-        generation: Architecture.
-    """
+    """A compute capability that no driver makes usable."""
 
     capability: Release
-    generation: str
     why: str
 
 
@@ -160,7 +153,7 @@ def describe(requirements: NodeRequirements) -> str:
 
     Example:
         >>> volta = GpuRequirement(
-        ...     capability=Release("7.0"), generation="Volta", fits=(Fit.FITS,),
+        ...     capability=Release("7.0"), fits=(Fit.FITS,),
         ...     drivers=(DriverRange(least=Release("525.60.13"), before=Release("581")),),
         ... )
         >>> describe(NodeRequirements(
@@ -254,7 +247,6 @@ def _gpu(
         return None
     return GpuRequirement(
         capability=architecture.capability,
-        generation=architecture.generation,
         product=product,
         fits=tuple(fit for fit in Fit if fit in fits),
         drivers=tuple(_ranges([(each, fit in accepted) for each, fit in verdicts])),
@@ -301,6 +293,4 @@ def _needs_avx(facts: CudaFacts, stack: Stack) -> bool:
 def _excluded(facts: CudaFacts, stack: Stack, architecture: Architecture) -> ExcludedGpu:
     gpu = HostGpu(name="", capability=architecture.capability)
     verdict = judge_stack(facts, stack, Host(name="", gpus=(gpu,), machine=PROCESSOR, avx=True, is_described=True))
-    return ExcludedGpu(
-        capability=architecture.capability, generation=architecture.generation, why=verdict.deciding[0].text
-    )
+    return ExcludedGpu(capability=architecture.capability, why=verdict.deciding[0].text)

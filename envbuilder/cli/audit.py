@@ -25,7 +25,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.names import pep440
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
-from envbuilder.curation.audit import MeasuredWheels, audit_file, audit_release, audit_row, record_audit
+from envbuilder.curation.audit import MeasuredWheels, audit_release, audit_row, compared, record_audit
 from envbuilder.curation.wheel_audit.audited_wheel import Audit
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.wiring.execution import files_for, record_files, work_item
@@ -124,7 +124,7 @@ def _audits(catalog: Catalog, target: str, python: Release | None, wheels: Measu
             raise UsageError(
                 f"wheel not found: {target}", hint="specify a .whl file, `package==version`, or an environment"
             )
-        yield audit_file(catalog, path, wheels)
+        yield compared(catalog, wheels.of_host(path))
     elif named:
         yield audit_release(catalog, normalized(named[1]), _version(named[2]), wheels, python=python)
     else:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from envbuilder.cli.build_elsewhere import build_items
 from envbuilder.cli.build_options import build_options, selection_options
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.fan_out import FanOutCommand, FanOutRequest, fan_out_options, run_elsewhere
+from envbuilder.cli.fan_out import (
+    FanOutCommand,
+    FanOutRequest,
+    fan_out_options,
+    refuse_with_on,
+    run_elsewhere,
+    sent_arguments,
+)
 from envbuilder.cli.options import engine_option, host_builds_option, source_options
 from envbuilder.cli.output.built_images import built_document, print_built
 from envbuilder.cli.output.fan_out import BuildOutput
@@ -19,12 +26,17 @@ from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.cli.output.progress import watched
 from envbuilder.cli.output.signatures import print_signed
 from envbuilder.cli.sign import opened_key, sign_option
+from envbuilder.cluster.execution.executor import WorkItem
+from envbuilder.cluster.execution.targets import ExecutionTarget, LocalProcesses
 from envbuilder.core.errors import EnvbuilderError, UsageError
 from envbuilder.image.builder import BuildOptions, Engine
 from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lockfile import LOCK, read_lock
 from envbuilder.wiring.engines import ENGINES, chosen_engine
-from envbuilder.wiring.image_requests import Selection, checked, image_requests, target_names
+from envbuilder.wiring.execution import files_for, work_item
+from envbuilder.wiring.image_requests import Selection, checked, image_requests, refuse_shared_names, target_names
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings
 from envbuilder.wiring.signing import sign_pushed
 from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
@@ -63,7 +75,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     key = opened_key(signer, here) if signer else None
     catalog = catalog_of_targets(here, targets, notice)
     if elsewhere.on:
-        items = build_items(here, target_names(catalog, targets), selection, options, elsewhere.on)
+        items = _items(here, target_names(catalog, targets), selection, options, elsewhere.on)
         run_elsewhere(here, elsewhere.on, items, BuildOutput(), as_json=as_json, again=elsewhere.again)
         return
     with watched(Session(here, catalog, notice), targets[0] if len(targets) == 1 else "lock") as (session, log):
@@ -81,3 +93,27 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     else:
         print_built(images)
         print_signed(signed)
+
+
+def _items(
+    here: Settings, names: Sequence[str | None], selection: Selection, options: BuildOptions, on: ExecutionTarget
+) -> tuple[WorkItem, ...]:
+    """Return one build for each environment or lock.
+
+    Raises:
+        UsageError: The images would stay on the workers; or they would have the same name.
+    """
+    one = "build these images one at a time, without --on"
+    attached = "omit it: --push attaches them to each image"
+    refuse_with_on(output=one, load=one, bundle=one, key=one, attestations=attached)
+    if not isinstance(on, LocalProcesses) and not (options.push or options.cache_to):
+        raise UsageError(
+            "the images would stay on the machines of the cluster",
+            hint="add --push --tag REGISTRY/{name}:TAG, or --cache-to REGISTRY/REPOSITORY",
+        )
+    paths = {name: Path(name).absolute() for name in (each or str(LOCK) for each in names)}
+    locks = {name: read_lock(path) for name, path in paths.items() if path.is_file()}
+    images = [locks[name].name or locks[name].environment if name in locks else name for name in paths]
+    refuse_shared_names(images, selection.tags)
+    sent = [str(path) if name in locks else name for name, path in paths.items()]
+    return tuple(work_item(here, name, sent_arguments(name), files_for(here, name)) for name in sent)

@@ -34,7 +34,6 @@ class ConfiguredOption:
     Attributes:
         name: Name of the option without dashes.
         parameter: Name of the parameter for click.
-        given: Value as given.
         value: The same as click takes it.
         origin: The variable, or the file with the line.
     """

@@ -8,9 +8,9 @@ import click
 
 from envbuilder.cli.completion import environments
 from envbuilder.cli.options import EnumChoice, source_options
+from envbuilder.cli.output.printing import output_option, write_or_print
 from envbuilder.cli.session import command_session
 from envbuilder.core.errors import UsageError
-from envbuilder.core.files import write_text
 from envbuilder.core.references import ImageRef, repository_of
 from envbuilder.image.export.formats import ExportFormat, exported
 from envbuilder.lock.ingredient_sources import Sources
@@ -21,9 +21,7 @@ from envbuilder.wiring.locks import known_lock
 @click.command("export")
 @click.argument("form", metavar="FORMAT", type=EnumChoice(ExportFormat))
 @click.argument("target", metavar="[ENV|LOCK]", required=False, shell_complete=environments)
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
-)
+@output_option
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option(
     "--image",
@@ -62,10 +60,6 @@ def command(  # noqa: PLR0913  one parameter for each option
     reference = checked_reference(image) if image else f"{repository_of(lock.name or lock.environment)}:latest"
     profiles = session.catalog.profiles
     text = exported(lock, form, ImageRef.parse(reference), packages.rstrip("/"), profiles)
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    if output.exists() and not force:
+    if output and output.exists() and not force:
         raise UsageError(f"{output} already exists", hint="choose another file with -o, or overwrite it with --force")
-    write_text(output, text)
-    click.echo(f"wrote {output}")
+    write_or_print(text.encode(), output)

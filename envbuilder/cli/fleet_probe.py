@@ -8,9 +8,9 @@ import click
 
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import EnumChoice
+from envbuilder.cli.output.printing import output_option, write_or_print
 from envbuilder.cluster.fleet.node_names import expand_names
 from envbuilder.cluster.fleet.probe_scripts import Launcher, ProbeScript, render_script
-from envbuilder.core.files import replacing
 
 
 @click.command("probe")
@@ -40,9 +40,7 @@ from envbuilder.core.files import replacing
     show_default=True,
     help="Directory of the facts, if the script is called without one.",
 )
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
-)
+@output_option
 def command(  # noqa: PLR0913  one parameter for each option
     launcher: Launcher, nodes: str, image: str, runtime_class: str, directory: Path, output: Path | None
 ) -> None:
@@ -59,10 +57,5 @@ def command(  # noqa: PLR0913  one parameter for each option
         runtime_class=runtime_class,
     )
     text = render_script(script, command_settings().templates)
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    with replacing(output) as stream:
-        stream.write(text.encode("utf-8"))
-    click.echo(f"wrote {output}")
-    click.echo(f"next: `bash {output}`, then `envbuilder fleet check {directory} --lock LOCK`")
+    if write_or_print(text.encode(), output):
+        click.echo(f"next: `bash {output}`, then `envbuilder fleet check {directory} --lock LOCK`")

@@ -9,10 +9,10 @@ import click
 from envbuilder.cli.completion import environments
 from envbuilder.cli.groups import Group
 from envbuilder.cli.options import grouped
-from envbuilder.cli.output.printing import folded
+from envbuilder.cli.output.printing import folded, output_option, write_or_print
 from envbuilder.cli.output.reports import ReportOutput, finish, report_options
 from envbuilder.cli.session import command_session
-from envbuilder.core.files import read_text, replacing
+from envbuilder.core.files import read_text
 from envbuilder.diagnostics.multi_node.local_run import WorkerLimits
 from envbuilder.diagnostics.probe.script import worker_source
 from envbuilder.wiring.multi_node import LocalRequest, collected_report, local_report
@@ -80,23 +80,16 @@ def run_command(request: LocalRequest, output: ReportOutput) -> None:
 
 
 @command.command("worker")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
-)
+@output_option
 def worker_command(output: Path | None) -> None:
     """Write the worker as one Python file to run in containers.
 
     Run it in each container of a cluster job. It finds the other workers by TF_CONFIG or the variables of Slurm.
     `python worker.py --help` lists its options.
     """
-    if output is None:
-        click.echo(worker_source(), nl=False)
-        return
-    with replacing(output) as stream:
-        stream.write(worker_source())
-    click.echo(f"wrote {output}")
-    given = f"`python {output.name} --facts DIRECTORY`"
-    click.echo(folded(f"next: {given} in each container, then `envbuilder multi-node check`"))
+    if file := write_or_print(worker_source(), output):
+        given = f"`python {file.name} --facts DIRECTORY`"
+        click.echo(folded(f"next: {given} in each container, then `envbuilder multi-node check`"))
 
 
 @command.command("check")

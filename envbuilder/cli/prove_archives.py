@@ -73,7 +73,7 @@ def _record(proof: ArchiveProof, here: Settings, records: CatalogFiles) -> None:
         return
     source = f"opened by envbuilder catalog prove --tier archive, {datetime.now(tz=UTC).date()}"
     facts = recorded(load_catalog(here.matrices).archives, proof, source=source)
-    records.write_archives(archives_text(facts, records.archives_path))
+    records.write(records.archives_path, archives_text(facts, records.archives_path))
 
 
 def _print_proof(proof: ArchiveProof | Unopened) -> None:

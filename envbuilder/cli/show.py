@@ -15,7 +15,7 @@ from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Env
 from envbuilder.catalog.selection import named
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.buildable import buildable_line
-from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json
+from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json, section
 from envbuilder.cli.output.show_files import lock_description, lock_lines, spec_document, spec_lines
 from envbuilder.cli.output.show_json import document
 from envbuilder.lock.layered_specs import spec_layers
@@ -79,11 +79,11 @@ def _lines(catalog: Catalog, row: Environment, available: Inventory) -> Iterator
         )
     ]
     width = max(_GRADE_WIDTH, *(len(entry.grade.value) for entry in (*row.evidence, *row.unproven)))
-    sections = (
-        ("TensorFlow", list(_framework_lines(row))),
-        ("CUDA", list(_cuda_lines(catalog, row, row.cuda)) if row.cuda else []),
-        (f"Packages as of {row.cutoff}", list(_package_lines(catalog, row))),
-        ("Known traps", list(_trap_lines(row))),
+    for title, lines in (
+        ("TensorFlow", _framework_lines(row)),
+        ("CUDA", _cuda_lines(catalog, row, row.cuda) if row.cuda else ()),
+        (f"Packages as of {row.cutoff}", _package_lines(catalog, row)),
+        ("Known traps", _trap_lines(row)),
         ("Bases, in order of preference", bases),
         ("Known to work", [f"  {entry.grade.value:<{width}} {entry.when}  {entry}" for entry in row.evidence]),
         (
@@ -91,12 +91,8 @@ def _lines(catalog: Catalog, row: Environment, available: Inventory) -> Iterator
             [f"  {entry.grade.value:<{width}} {entry.when}  {entry.why}" for entry in row.unproven],
         ),
         ("Sources", [f"  {source.text}" for source in (*row.framework.sources, *row.sources)]),
-    )
-    for title, lines in sections:
-        if lines:
-            yield ""
-            yield heading(title)
-            yield from lines
+    ):
+        yield from section(title, lines)
 
 
 def _framework_lines(row: Environment) -> Iterator[str]:

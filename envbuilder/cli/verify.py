@@ -23,7 +23,7 @@ from envbuilder.image.builder import Engine
 from envbuilder.image.signing import SignatureCheck, Unsigned
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.lockfile import LOCK, SPEC, digest
+from envbuilder.lock.lockfile import digest, lock_path
 from envbuilder.wiring.build_inputs import add_files, assembly_context
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
@@ -69,8 +69,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     """
     session = command_session(*([target] if target else []))
     key = public_key(signer) if signer else None
-    if target is None and not LOCK.is_file() and not SPEC.is_file():
-        raise UsageError(f"{LOCK} not found in the current directory", hint="specify it: --lock FILE|ENV")
+    lock_path(target, instead="specify it: --lock FILE|ENV")
     lock, merged = obtain_lock(session, target, sources)
     subject = (
         subject_of(session, image, name, engine) if key is None else subject_in_registry(session, str(signable(image)))

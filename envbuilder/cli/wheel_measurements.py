@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from envbuilder.cli.output.progress import Progress, shown_progress
+from envbuilder.cli.output.progress import shown_progress
 from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel, measured_wheel
 from envbuilder.curation.wheel_audit.measure import measure
 from envbuilder.lock.index.fetching import fetch
@@ -35,7 +34,12 @@ class WheelMeasurements:
             report(f"downloading {file.file}")
             web = downloads(self.session, self.sources)
             with shown_progress() as show:
-                path = fetch(file, folder, web=web, progress=partial(_show_progress, show, file.file))
+                path = fetch(
+                    file,
+                    folder,
+                    web=web,
+                    progress=lambda done, whole: show(Transfer(item=file.file, current=done, total=whole)),
+                )
             report(f"measuring {file.file}")
             return measured_wheel(measure(path, folder))
 
@@ -43,7 +47,3 @@ class WheelMeasurements:
         """See `MeasuredWheels.of_host`."""
         with self.session.settings.work_folder("audit") as folder:
             return measured_wheel(measure(path, folder))
-
-
-def _show_progress(show: Progress, name: str, done: int, whole: int) -> None:
-    show(Transfer(item=name, current=done, total=whole))

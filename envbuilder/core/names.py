@@ -159,11 +159,7 @@ def distribution_version(text: str) -> str:
     Raises:
         ValueError: It is invalid by PEP 440.
     """
-    try:
-        Version(text)
-    except InvalidVersion:
-        raise ValueError(f"{shown(text)} is not a version") from None
-    if text != text.strip():
+    if version_of(text) is None or text != text.strip():
         raise ValueError(f"{shown(text)} is not a version")
     return text
 
@@ -244,16 +240,24 @@ def _requirement(text: str) -> Requirement:
         raise ValueError(f"{text!r} is not a requirement: {str(error).splitlines()[0]}") from None
 
 
+def version_of(text: str) -> Version | None:
+    """Return the version of a Python distribution in an untrusted text; None if it is not one."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
 def pep440(text: str) -> Version:
     """Return the version of a Python distribution.
 
     Raises:
         ValueError: It is invalid.
     """
-    try:
-        return Version(text)
-    except InvalidVersion:
-        raise ValueError(f"{text!r} is not a version") from None
+    found = version_of(text)
+    if found is None:
+        raise ValueError(f"{text!r} is not a version")
+    return found
 
 
 def os_package(text: str) -> str:
@@ -272,12 +276,5 @@ def os_package(text: str) -> str:
     return text
 
 
-def sha256(text: str) -> str:
-    """Return 64 lower-case hexadecimal digits, unchanged.
-
-    Raises:
-        ValueError: It is something else.
-    """
-    if len(text) != 64 or set(text) - set("0123456789abcdef"):
-        raise ValueError(f"{shown(text)} is not a sha256")
-    return text
+sha256 = _grammar(r"[0-9a-f]{64}", "a sha256")
+"""Check the 64 lower-case hexadecimal digits of a sha256."""

@@ -66,7 +66,6 @@ class Uv:
     """A uv program with its settings.
 
     Attributes:
-        cache: Cache directory of uv.
         environ: Environment of the process, with proxies, CA bundle and index.
         index: Address of a package index; empty for that of uv's settings.
     """

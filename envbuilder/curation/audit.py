@@ -84,11 +84,6 @@ def audit_release(
     return compared(catalog, wheels.of_index(_best(files, wanted, f"{package}=={version}")))
 
 
-def audit_file(catalog: Catalog, path: Path, wheels: MeasuredWheels) -> Audit:
-    """Measure a wheel on this host."""
-    return compared(catalog, wheels.of_host(path))
-
-
 def compared(catalog: Catalog, wheel: MeasuredWheel) -> Audit:
     """Compare a wheel with the row that is about its release, or lists it; without comparisons if there is none."""
     row = _row_of(catalog, wheel)
@@ -122,7 +117,7 @@ def record_audit(catalog: Catalog, audit: Audit, wheels: MeasuredWheels, records
     text = document_text(
         comments, with_measured(document, wheel.claims, sha256=wheel.sha256, source=_source(wheel, today))
     )
-    records.write_environment(row.id, text)
+    records.write(records.environment_path(row.id), text)
     records.write_evidence(row.id, dump_proof(row.id, _with_evidence(row, wheel, today)))
     return row.id
 
@@ -165,10 +160,10 @@ def _record_new(
     model = model_for(catalog, release)
     entry = library_set(catalog, release)
     if entry is not None:
-        records.write_libraries(with_library_set(records.libraries_path, entry))
+        records.write(records.libraries_path, with_library_set(records.libraries_path, entry))
     comments, document = read_document(records.environment_path(model.id))
     made = new_environment(model, document, release, entry.id if entry else "")
-    records.write_environment(release.id, document_text(comments, made))
+    records.write(records.environment_path(release.id), document_text(comments, made))
     records.write_evidence(release.id, dump_proof(release.id, Proof(evidence=(_measured(wheel, today),))))
     return release.id
 
@@ -199,8 +194,7 @@ def _release(wheel: FrameworkWheel | OtherRelease) -> tuple[str, Version]:
 
 def _with_evidence(row: Environment, wheel: MeasuredWheel, today: date) -> Proof:
     others = [entry for entry in row.evidence if not isinstance(entry, Measured)]
-    ordered = sorted((*others, _measured(wheel, today)), key=lambda entry: entry.grade.rank)
-    return Proof(evidence=tuple(ordered), unproven=row.unproven)
+    return Proof(evidence=(*others, _measured(wheel, today)), unproven=row.unproven)
 
 
 def _measured(wheel: MeasuredWheel, today: date) -> Measured:

@@ -51,7 +51,7 @@ class NewRelease:
         """Id of its row."""
         major, minor = self.version.release[:2]
         cuda = self.claims.cuda
-        suffix = f"cuda{_minor(cuda.compiled)}" if cuda and cuda.compiled else "cpu"
+        suffix = f"cuda{cuda.compiled.series}" if cuda and cuda.compiled else "cpu"
         return f"tf-{major}.{minor}-{suffix}"
 
 
@@ -86,7 +86,7 @@ def library_set(catalog: Catalog, release: NewRelease) -> LibrarySet | None:
         f"lower bounds of the [and-cuda] extra of {release.package} {release.version}: the releases that it was "
         f"compiled with, {release.today}; sonames are those that it opens, not read from these wheels"
     )
-    name = f"cu{major}-{major}.{minor}-cudnn{_minor(cudnn)}"
+    name = f"cu{major}-{major}.{minor}-cudnn{cudnn.series}"
     if any(known.id == name for known in catalog.libraries):
         # The same CUDA and cuDNN with another NCCL or the like: this one is named for its TensorFlow.
         name = f"{name}-{release.id.rpartition('-')[0]}"
@@ -162,8 +162,8 @@ def _summary(release: NewRelease) -> str:
     cuda = release.claims.cuda
     if cuda is None:
         return f"TensorFlow {release.version} for CPUs: small, for laptops and CI"
-    cudnn = f", cuDNN {_minor(cuda.cudnn.compiled)}" if cuda.cudnn else ""
-    return f"TensorFlow {release.version}, CUDA {_minor(cuda.compiled) if cuda.compiled else '?'}{cudnn}"
+    cudnn = f", cuDNN {cuda.cudnn.compiled.series}" if cuda.cudnn else ""
+    return f"TensorFlow {release.version}, CUDA {cuda.compiled.series if cuda.compiled else '?'}{cudnn}"
 
 
 def _lower_bounds(pins: Iterable[str]) -> list[str]:
@@ -179,7 +179,3 @@ def _lower_bounds(pins: Iterable[str]) -> list[str]:
 
 def _entries(value: Plain | None) -> list[dict[str, Plain]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def _minor(release: Release) -> str:
-    return release.series

@@ -11,8 +11,10 @@ from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.evidence import (
     BuiltWithStandIns,
+    Documented,
     Evidence,
     Grade,
+    Measured,
     ProvenImage,
     RanOnCpu,
     RanOnGpu,
@@ -112,12 +114,6 @@ class Proven:
     again: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Unresolved:
-    base: str
-    why: str
-
-
 def prove(row: Environment, grade: Grade, ports: ProofPorts, *, again: bool = False, relock: bool = False) -> Proven:
     """Prove one row up to a grade, and record each step as soon as it is known.
 
@@ -128,12 +124,10 @@ def prove(row: Environment, grade: Grade, ports: ProofPorts, *, again: bool = Fa
     kept = tuple(entry for entry in row.evidence if _holds(entry, digests))
     proof = Proof(
         evidence=(*_without(kept, Resolved), *_resolved(closures, row, ports.today)),
-        unproven=tuple(
-            Unproven(grade=Grade.RESOLVED, why=f"{each.base}: {each.why}", when=ports.today) for each in refused
-        ),
+        unproven=refused,
     )
     tried = proof
-    if closures and (again or not _has(proof.evidence, grade, row)):
+    if closures and (again or not _reached(proof.evidence, grade, row)):
         tried = _run(row, grade, closures, proof, ports)
     fresh = any(entry not in row.evidence for entry in proof.evidence if entry.grade is grade)
     return _keep(row, tried, grade, ports, ran=tried is not proof or fresh or bool(refused))
@@ -144,9 +138,8 @@ def recorded_proof(row: Environment, grade: Grade, shipped: ShippedClosures) -> 
     found = [shipped.find(row.id, row_request(row, choice)) for choice in row.bases]
     digests = {closure.digest for closure in found if closure is not None}
     valid = None not in found and all(_holds(entry, digests) for entry in row.evidence)
-    return (
-        Proven(row=row, reached=_reached(row, grade), again=False) if valid and _has(row.evidence, grade, row) else None
-    )
+    reached = _reached(row.evidence, grade, row) if valid else None
+    return Proven(row=row, reached=reached, again=False) if reached else None
 
 
 def _run(row: Environment, grade: Grade, closures: tuple[Closure, ...], proof: Proof, ports: ProofPorts) -> Proof:
@@ -156,15 +149,11 @@ def _run(row: Environment, grade: Grade, closures: tuple[Closure, ...], proof: P
 
 
 def _keep(row: Environment, proof: Proof, grade: Grade, ports: ProofPorts, *, ran: bool) -> Proven:
-    ordered = Proof(
-        evidence=tuple(sorted(proof.evidence, key=lambda entry: entry.grade.rank)),
-        unproven=tuple(sorted(_still_open(row, proof), key=lambda entry: entry.grade.rank)),
-    )
-    ports.records.write_evidence(row.id, dump_proof(row.id, ordered))
-    runs = [entry for entry in ordered.evidence if isinstance(entry, _RUNS)]
-    ports.records.drop_reports(row.id, [entry.report for entry in runs])
-    now = replace(row, evidence=ordered.evidence, unproven=ordered.unproven)
-    return Proven(row=now, reached=_reached(now, grade), again=ran)
+    recorded = replace(proof, unproven=tuple(_still_open(row, proof)))
+    ports.records.write_evidence(row.id, dump_proof(row.id, recorded))
+    ports.records.drop_reports(row.id, [entry.report for entry in recorded.evidence if isinstance(entry, _RUNS)])
+    now = replace(row, evidence=recorded.evidence, unproven=recorded.unproven)
+    return Proven(row=now, reached=_reached(now.evidence, grade, row), again=ran)
 
 
 def _still_open(row: Environment, proof: Proof) -> Iterator[Unproven]:
@@ -172,28 +161,19 @@ def _still_open(row: Environment, proof: Proof) -> Iterator[Unproven]:
     tried = {entry.grade for entry in proof.unproven}
     before = tuple(entry for entry in row.unproven if entry.grade not in tried and entry.grade is not Grade.RESOLVED)
     for entry in (*before, *proof.unproven):
-        if entry.grade is Grade.RESOLVED or not _has(proof.evidence, entry.grade, row):
+        if entry.grade is Grade.RESOLVED or not _reached(proof.evidence, entry.grade, row):
             yield entry
 
 
-def _closures(
-    row: Environment, ports: ProofPorts, *, relock: bool
-) -> tuple[tuple[Closure, ...], tuple[_Unresolved, ...]]:
-    found: list[Closure] = []
-    refused: list[_Unresolved] = []
-    for choice in row.bases:
-        outcome = _closure(row, choice, ports, relock=relock)
-        if isinstance(outcome, Closure):
-            found.append(outcome)
-        else:
-            refused.append(outcome)
-    closures = merged(found)
+def _closures(row: Environment, ports: ProofPorts, *, relock: bool) -> tuple[tuple[Closure, ...], tuple[Unproven, ...]]:
+    outcomes = [_closure(row, choice, ports, relock=relock) for choice in row.bases]
+    closures = merged(each for each in outcomes if isinstance(each, Closure))
     if closures:
         ports.records.write_closures(row.id, dump_closures(row.id, closures))
-    return closures, tuple(refused)
+    return closures, tuple(each for each in outcomes if isinstance(each, Unproven))
 
 
-def _closure(row: Environment, choice: BaseChoice, ports: ProofPorts, *, relock: bool) -> Closure | _Unresolved:
+def _closure(row: Environment, choice: BaseChoice, ports: ProofPorts, *, relock: bool) -> Closure | Unproven:
     request = row_request(row, choice)
     answers = (Answer(base=choice.system.id, request=request_digest(request)),)
     shipped = None if relock else ports.shipped.find(row.id, request)
@@ -205,7 +185,8 @@ def _closure(row: Environment, choice: BaseChoice, ports: ProofPorts, *, relock:
         from_source = any(not each.is_wheel for each in packages)
         build = ports.resolver.resolve(build_request(request)) if from_source else ()
     except ResolutionFailed as error:
-        return _Unresolved(base=choice.system.id, why=on_one_line(error.message))
+        why = f"{choice.system.id}: {on_one_line(error.message)}"
+        return Unproven(grade=Grade.RESOLVED, why=why, when=ports.today)
     return _with_sizes(Closure(python=choice.python, answers=answers, packages=packages, build=build), ports)
 
 
@@ -292,7 +273,7 @@ def _failed(proof: Proof, grade: Grade, why: str, today: date) -> Proof:
 
 def _untried(row: Environment, proof: Proof, grade: Grade, why: str, ports: ProofPorts) -> Proof:
     """Keep existing evidence that this run could not test; without any, record a failure."""
-    if not _has(proof.evidence, grade, row):
+    if not _reached(proof.evidence, grade, row):
         return _failed(proof, grade, why, ports.today)
     ports.progress(f"{row.id}: keeps its evidence, {on_one_line(why)}")
     return proof
@@ -300,26 +281,16 @@ def _untried(row: Environment, proof: Proof, grade: Grade, why: str, ports: Proo
 
 def _holds(entry: Evidence, digests: set[str]) -> bool:
     """Return True if evidence matches the current closures of the row."""
-    match entry:
-        case Resolved() | RanOnCpu() | BuiltWithStandIns() | ProvenImage() | RanOnGpu():
-            return entry.closure in digests
-        case _:
-            return True
+    return isinstance(entry, Documented | Measured) or entry.closure in digests
 
 
-def _has(evidence: tuple[Evidence, ...], grade: Grade, row: Environment) -> bool:
+def _reached(evidence: tuple[Evidence, ...], grade: Grade, row: Environment) -> Grade | None:
+    """Return the grade that proves a row as far as requested; None if nothing does."""
     if grade is Grade.RESOLVED:
         resolved = {base for entry in evidence if isinstance(entry, Resolved) for base in entry.bases}
-        return resolved >= {choice.system.id for choice in row.bases}
-    return any(entry.grade in _ENOUGH.get(grade, {grade}) for entry in evidence)
-
-
-def _reached(row: Environment, grade: Grade) -> Grade | None:
-    """Return the grade that proves a row as far as requested; None if nothing does."""
-    if not _has(row.evidence, grade, row):
-        return None
+        return grade if resolved >= {choice.system.id for choice in row.bases} else None
     enough = _ENOUGH.get(grade, {grade})
-    return max((entry.grade for entry in row.evidence if entry.grade in enough), key=lambda each: each.rank)
+    return max((entry.grade for entry in evidence if entry.grade in enough), key=lambda each: each.rank, default=None)
 
 
 def _without(evidence: tuple[Evidence, ...], *kinds: type[Evidence]) -> tuple[Evidence, ...]:

@@ -134,11 +134,12 @@ def _second_tensorflow(packages: tuple[PackagePin, ...]) -> Iterator[Mismatch]:
             yield Mismatch(path=("packages", index, "name"), problem=problem, hint=hint)
 
 
-def lock_path(name: str | None) -> Path | None:
+def lock_path(name: str | None, *, instead: str = "name an environment: `envbuilder list`") -> Path | None:
     """Return the lock that a name on the command line means; None if it can only be that of a row.
 
     Args:
         name: The path of a lock or of its directory; None means the lock in this directory.
+        instead: Hint if there is neither a lock nor a spec in this directory.
 
     Raises:
         UsageError: There is no such lock.
@@ -146,7 +147,7 @@ def lock_path(name: str | None) -> Path | None:
     if name is None:
         if LOCK.is_file():
             return LOCK
-        hint = "`envbuilder lock` creates it" if SPEC.is_file() else "name an environment: `envbuilder list`"
+        hint = "`envbuilder lock` creates it" if SPEC.is_file() else instead
         raise UsageError(f"{LOCK} not found in the current directory", hint=hint)
     path = Path(name)
     if path.is_file():

@@ -182,9 +182,4 @@ class Spec:
     @property
     def build_stage_fields(self) -> tuple[str, ...]:
         """Names of the fields that describe the stage that builds own packages, as far as they are set."""
-        given = {
-            "build_tools": self.build_tools,
-            "build_requires": self.build_requires,
-            "build_env": self.build_env,
-        }
-        return tuple(name for name, value in given.items() if value)
+        return tuple(name for name in ("build_tools", "build_requires", "build_env") if getattr(self, name))

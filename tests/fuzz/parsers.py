@@ -39,10 +39,10 @@ from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import failure_of, read_pylock
 from envbuilder.core.yaml.documents import parse
 from envbuilder.curation.wheel_audit.build_info import read_build_info
+from envbuilder.curation.wheel_audit.fatbins import read_ptx_header
 from envbuilder.curation.wheel_audit.gpu_code import read_gpu_code
 from envbuilder.curation.wheel_audit.lz4 import unpack_start
 from envbuilder.curation.wheel_audit.metadata import read_metadata
-from envbuilder.curation.wheel_audit.ptx import read_ptx_header
 from envbuilder.diagnostics.compare.compare import compare
 from envbuilder.diagnostics.compare.systems import system_of
 from envbuilder.diagnostics.doctor import decode_host_environment, read_facts_file

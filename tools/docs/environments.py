@@ -10,7 +10,7 @@ from envbuilder.catalog.coverage import GpuSupport, support
 from envbuilder.catalog.cuda import Coverage, Linkage
 from envbuilder.catalog.environments import BaseChoice, BaseSystem, Catalog, Constraint, Environment
 from envbuilder.catalog.sources import Advisory
-from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, mark, reasons
+from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, mark
 from tools.docs.markdown import NONE, code, console, plain, section, table
 
 FOLDER = "environments"
@@ -171,7 +171,7 @@ def _gpus(catalog: Catalog, row: Environment) -> Iterator[str]:
 def _gpu_cells(gpu: GpuSupport) -> tuple[str, ...]:
     of = gpu.architecture
     least = driver(gpu).removeprefix("driver ") or NONE
-    return str(of.capability), of.generation, plain(", ".join(of.gpus)), code(mark(gpu)), least, plain(reasons(gpu))
+    return str(of.capability), of.generation, plain(", ".join(of.gpus)), code(mark(gpu)), least, plain(gpu.description)
 
 
 def _traps(row: Environment) -> Iterator[str]:

@@ -138,8 +138,8 @@ def _proof(file: Path, faults: list[Fault]) -> Proof:
         faults.append(
             Fault(file=str(file), line=0, field="", problem="is missing: each environment has evidence", hint=hint)
         )
-        return Proof()
-    return structured_file(file, partial(read_proof, row=file.stem), faults) or Proof()
+        return Proof(evidence=())
+    return structured_file(file, partial(read_proof, row=file.stem), faults) or Proof(evidence=())
 
 
 def in_order(rows: Iterable[Environment]) -> tuple[Environment, ...]:

@@ -42,16 +42,19 @@ class Proof:
         unproven: Proofs that were tried without success, weakest first.
     """
 
-    evidence: tuple[Evidence, ...] = ()
+    evidence: Annotated[tuple[Evidence, ...], NotEmpty()]
     unproven: tuple[Unproven, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evidence", _weakest_first(self.evidence))
+        object.__setattr__(self, "unproven", _weakest_first(self.unproven))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Evidence:
+class _Document:
     schema: Annotated[int, exactly(PROOF_SCHEMA)]
     id: str
-    evidence: Annotated[tuple[Evidence, ...], NotEmpty()]
-    unproven: tuple[Unproven, ...] = ()
+    proof: Annotated[Proof, At()]
 
 
 def read_proof(text: str, file: str, row: str) -> Proof:
@@ -61,18 +64,16 @@ def read_proof(text: str, file: str, row: str) -> Proof:
         InvalidInput: With every fault of the document.
     """
 
-    def check(document: _Evidence) -> Iterator[Mismatch]:
+    def check(document: _Document) -> Iterator[Mismatch]:
         if document.id != row:
             yield Mismatch(path=("id",), problem=f"must be the name of the file, {row!r}")
 
-    document = structured(_Evidence, read(text, file), file, check=check)
-    return Proof(evidence=_weakest_first(document.evidence), unproven=_weakest_first(document.unproven))
+    return structured(_Document, read(text, file), file, check=check).proof
 
 
 def dump_proof(row: str, proof: Proof) -> str:
     """Return the canonical text of `evidence/ID.yaml`."""
-    document = _Evidence(schema=PROOF_SCHEMA, id=row, evidence=proof.evidence, unproven=proof.unproven)
-    return _HEADER + dump(structure.dump(document))
+    return _HEADER + dump(structure.dump(_Document(schema=PROOF_SCHEMA, id=row, proof=proof)))
 
 
 def _weakest_first(entries: Iterable[T]) -> tuple[T, ...]:

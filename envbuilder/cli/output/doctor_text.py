@@ -13,7 +13,7 @@ from envbuilder.catalog.verdicts import Compatibility, Fit, why
 from envbuilder.cli.output.buildable import buildable_notes
 from envbuilder.cli.output.doctor_facts import gpu_lines, seen_lines
 from envbuilder.cli.output.doctor_versions import installed_lines, python_line
-from envbuilder.cli.output.printing import folded, heading, shell_lines
+from envbuilder.cli.output.printing import folded, heading, section, shell_lines
 from envbuilder.cli.output.terminal import Meaning
 from envbuilder.diagnostics.doctor import HostProbe
 from envbuilder.diagnostics.findings import Finding, Severity
@@ -52,14 +52,8 @@ def doctor_text(
         yield from _pairs(installed_lines(examination, gpu_lines(view) if is_one_python else ()), width)
     if is_one_python:
         return
-    yield ""
-    yield heading("Seen")
-    yield from _pairs((*seen_lines(view), *python_line(examination.versions)), width)
-    if examination.unseen:
-        yield ""
-        yield heading("Not seen")
-        for each in examination.unseen:
-            yield from _unseen(each, width)
+    yield from section("Seen", _pairs((*seen_lines(view), *python_line(examination.versions)), width))
+    yield from section("Not seen", (line for each in examination.unseen for line in _unseen(each, width)))
     yield ""
     yield from _environments(examination.environments, width)
 
@@ -78,9 +72,8 @@ def _finding(finding: Finding, width: int) -> Iterator[str]:
         yield folded(f"  so: {finding.effect}", width)
     for remedy in finding.remedies:
         yield folded(f"  → {remedy.text}", width)
-        if remedy.command:
-            for line in remedy.command.splitlines():
-                yield from shell_lines(line, width, first="      ")
+        for line in remedy.command.splitlines():
+            yield from shell_lines(line, width, first="      ")
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ import click
 
 from envbuilder.catalog.verdicts import WORDS
 from envbuilder.cli.output.compatibility import COLOURS
-from envbuilder.cli.output.printing import aligned, folded, heading, shell_lines
+from envbuilder.cli.output.printing import aligned, folded, section, shell_lines
 from envbuilder.cli.output.terminal import Meaning
 from envbuilder.cluster.fleet.fleet_report import Drift, FleetReport, ImageVerdicts
 from envbuilder.cluster.fleet.report.wording import (
@@ -46,11 +46,7 @@ def fleet_lines(report: FleetReport, columns: int) -> Iterator[str]:
         ("Changes since the last collection", _drift(report.drift, columns) if report.drift else ()),
         ("Constraints for Slurm", _constraints(report, columns)),
     ):
-        found = list(lines)
-        if found:
-            yield ""
-            yield heading(title)
-            yield from found
+        yield from section(title, lines)
 
 
 def _matrix(report: FleetReport, columns: int) -> Iterator[str]:

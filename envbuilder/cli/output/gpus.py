@@ -12,7 +12,7 @@ from envbuilder.cli.documents import gpus as documents
 from envbuilder.cli.output.printing import aligned, columns_or, folded, heading, meaning, printed
 from envbuilder.cli.output.terminal import Meaning
 from envbuilder.core.structure import document_of
-from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
+from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers
 
 WIDTH = 120
 _GAP = "  "
@@ -174,4 +174,4 @@ def _gpu(gpu: GpuSupport) -> Iterator[str]:
     names = f"{architecture.generation}: {', '.join(architecture.gpus)}"
     needs = driver(gpu)
     yield f"  {architecture.capability!s:<4}  {mark(gpu):<5}  {f'{needs}, ' if needs else ''}{names}"
-    yield f"        {reasons(gpu)}"
+    yield f"        {gpu.description}"

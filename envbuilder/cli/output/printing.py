@@ -7,12 +7,14 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import click
 
 from envbuilder.cli.output.folding import filled
 from envbuilder.cli.output.streams import foreign
 from envbuilder.cli.output.terminal import TERMINAL, Meaning, ProgressForm, Verbosity, say, say_event, wrapped
+from envbuilder.core.files import replacing
 
 NARROWEST, WIDEST = 40, 120
 UNLIMITED = sys.maxsize
@@ -38,6 +40,22 @@ json_option = click.option(
     "as_json", "--json", is_flag=True, callback=_asked, is_eager=True, help="Print one JSON document."
 )
 """The result is one JSON document on standard output, also for an error."""
+
+
+output_option = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
+)
+
+
+def write_or_print(content: bytes, file: Path | None) -> Path | None:
+    """Write a file and say so, or print its content; return the file."""
+    if file is None:
+        click.echo(content, nl=False)
+        return None
+    with replacing(file) as stream:
+        stream.write(content)
+    click.echo(f"wrote {file}")
+    return file
 
 
 def print_json(document: object) -> None:
@@ -208,12 +226,12 @@ def paragraph(line: str, columns: int) -> str:
     return _filled(line, columns, hang="")
 
 
-def aligned(lines: Iterable[Sequence[str]], gap: str = "  ") -> Iterator[str]:
+def aligned(lines: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield left-aligned columns; the last is not padded."""
     rows = list(lines)
     widths = [max(map(printed, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        yield gap.join(cell + " " * (width - printed(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield "  ".join(cell + " " * (width - printed(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _filled(line: str, columns: int, *, hang: str) -> str:
@@ -227,3 +245,9 @@ def _filled(line: str, columns: int, *, hang: str) -> str:
 def heading(text: str) -> str:
     """Return a section title."""
     return click.style(text, bold=True)
+
+
+def section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield a blank line, the title and the lines of a section; nothing if it has no lines."""
+    if found := list(lines):
+        yield from ("", heading(title), *found)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, TextIO, assert_never
+from typing import TextIO, assert_never
 
 from envbuilder.cli.output.step_lines import finished_line, log_line, logged_line
 from envbuilder.cli.output.streams import foreign
@@ -25,40 +25,22 @@ _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_EVENTS = 0.5
 
 
-class Progress(Protocol):
-    """A form of progress."""
-
-    def __call__(self, event: BuildEvent) -> None:
-        """Show one event."""
-        ...
-
-    def close(self) -> None:
-        """Leave the terminal as a finished command does."""
-        ...
-
-
 @contextmanager
-def shown_progress() -> Iterator[Progress]:
+def shown_progress() -> Iterator[Callable[[BuildEvent], None]]:
     """Yield progress in the form that the command line and the settings ask for."""
-    progress = _chosen()
-    try:
-        yield progress
-    finally:
-        progress.close()
-
-
-def _chosen() -> Progress:
-    if TERMINAL.verbosity is Verbosity.QUIET:
-        return NoProgress()
-    if TERMINAL.form is ProgressForm.JSON:
-        return JsonProgress()
     verbose = TERMINAL.verbosity is Verbosity.VERBOSE
-    if TERMINAL.redraws:
+    if TERMINAL.verbosity is Verbosity.QUIET:
+        yield lambda _event: None
+    elif TERMINAL.form is ProgressForm.JSON:
+        yield JsonProgress()
+    elif TERMINAL.redraws:
         # Its import takes a tenth of a second.
         from envbuilder.cli.output.live_progress import LiveProgress  # noqa: PLC0415
 
-        return LiveProgress(sys.stderr, color=TERMINAL.colorful(sys.stderr), verbose=verbose)
-    return PlainProgress(verbose=verbose)
+        with closing(LiveProgress(sys.stderr, color=TERMINAL.colorful(sys.stderr), verbose=verbose)) as display:
+            yield display
+    else:
+        yield PlainProgress(verbose=verbose)
 
 
 @dataclass
@@ -82,16 +64,6 @@ class BuildLog:
         if line:
             self.stream.write(f"{self.clock() - self._start:8.1f} {line}\n")
             self.stream.flush()
-
-
-class NoProgress:
-    """For `--quiet`."""
-
-    def __call__(self, event: BuildEvent) -> None:
-        """Ignore one event."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 class Paced:
@@ -141,9 +113,6 @@ class PlainProgress:
             case _:
                 assert_never(event)
 
-    def close(self) -> None:
-        """Do nothing."""
-
 
 class JsonProgress:
     """One JSON object on each line, for programs."""
@@ -173,9 +142,6 @@ class JsonProgress:
                     say_event("transfer", item=item, bytes=current, total=total or None)
             case _:
                 assert_never(event)
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 @contextmanager

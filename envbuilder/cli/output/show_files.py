@@ -9,7 +9,7 @@ from typing import Any
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.cli.documents import locks as documents
-from envbuilder.cli.output.printing import heading, table
+from envbuilder.cli.output.printing import heading, section, table
 from envbuilder.core.memory_policy import HOOK, VARIABLE
 from envbuilder.core.structure import document_of, dump
 from envbuilder.lock.layered_specs import Origin, SpecLayer, origins
@@ -44,10 +44,10 @@ def lock_description(path: Path, lock: Lock) -> dict[str, Any]:
 def lock_lines(path: Path, lock: Lock) -> Iterator[str]:
     """Yield the description as lines of text."""
     yield f"{heading(str(path))}  {lock.summary}"
-    for title, section in (
-        ("Image", list(_image_lines(lock))),
+    for title, lines in (
+        ("Image", _image_lines(lock)),
         ("GPU memory", [f"  {lock.memory}: {meaning(lock)}"]),
-        ("Packages", list(_package_lines(lock))),
+        ("Packages", _package_lines(lock)),
         ("Not pinned, so it cannot be built", [f"  {ingredient}" for ingredient in lock.unpinned]),
         ("Own files", [f"  {file.path}  {file.size} bytes" for file in lock.files]),
         ("Environment variables", [f"  {name}={value}" for name, value in lock.env]),
@@ -55,10 +55,7 @@ def lock_lines(path: Path, lock: Lock) -> Iterator[str]:
         ("Deviations", [f"  {text}" for text in lock.differences]),
         ("Unavailable bases", [f"  {name}" for name in lock.refused]),
     ):
-        if section:
-            yield ""
-            yield heading(title)
-            yield from section
+        yield from section(title, lines)
 
 
 def meaning(lock: Lock) -> str:

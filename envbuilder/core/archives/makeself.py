@@ -15,7 +15,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from envbuilder.core.archives import packed_tar
 from envbuilder.core.archives.member_names import BadArchive
@@ -111,14 +111,12 @@ def members(stream: BinaryIO, size: int) -> Iterator[tuple[TarEntry, TarReader]]
     if end > size or (header.whole and end != size):
         raise BadArchive(f"its header claims {end} bytes, and it has {size}")
     for part in header.parts:
-        payload = _Payload(stream, part)
-        yield from packed_tar.members(io.BufferedReader(payload, CHUNK), part.size)
-        payload.verify()
+        yield from packed_tar.members(stream_of(_payload(stream, part)), part.size)
 
 
-def stream_of(pieces: Iterable[bytes]) -> BinaryIO:
+def stream_of(pieces: Iterable[bytes]) -> io.BufferedReader:
     """Return pieces of bytes, such as the content of a member, as one stream."""
-    return cast("BinaryIO", io.BufferedReader(_Pieces(pieces), CHUNK))
+    return io.BufferedReader(_Pieces(pieces), CHUNK)
 
 
 def cksum(size: int, checksum: int) -> int:
@@ -165,50 +163,32 @@ def _stated(sums: list[str], number: int) -> str:
     return text if text.strip("0") else ""
 
 
-class _Payload(io.RawIOBase):
-    """One archive of a run file as a stream, with its checksums.
+def _payload(stream: BinaryIO, part: RunFilePart) -> Iterator[bytes]:
+    """Yield the content of one archive of a run file, and compare it with its checksums at the end.
 
     Like makeself, it ignores the CRC if a stronger checksum is stated.
+
+    Raises:
+        BadArchive: It ends early, or does not match a stated checksum.
     """
-
-    def __init__(self, stream: BinaryIO, part: RunFilePart) -> None:
-        super().__init__()
-        self.part = part
-        self._stream = stream
-        self._left = part.size
-        self._digests = [
-            (hashlib.new(name, usedforsecurity=False), stated)
-            for name, stated in (("sha256", part.sha256), ("md5", part.md5))
-            if stated
-        ]
-        self._crc = _CKSUM_INITIAL
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._stream.read(min(len(buffer), self._left))
-        if not data and self._left and len(buffer):
-            raise BadArchive(f"it ends {self._left} bytes early")
-        self._left -= len(data)
-        for digest, _ in self._digests:
+    stated = {"sha256": part.sha256, "md5": part.md5}
+    digests = [(hashlib.new(name, usedforsecurity=False), text) for name, text in stated.items() if text]
+    has_crc, crc, left = bool(part.crc) and not digests, _CKSUM_INITIAL, part.size
+    while left:
+        data = stream.read(min(CHUNK, left))
+        if not data:
+            raise BadArchive(f"it ends {left} bytes early")
+        left -= len(data)
+        for digest, _ in digests:
             digest.update(data)
-        if self.part.crc and not self._digests:
-            self._crc = zlib.crc32(data.translate(_REVERSED), self._crc)
-        buffer[: len(data)] = data
-        return len(data)
-
-    def verify(self) -> None:
-        """Raise BadArchive if the archive, read to its end, does not match a stated checksum."""
-        for digest, stated in self._digests:
-            if digest.hexdigest() != stated:
-                raise BadArchive(
-                    f"its archive has the {digest.name} {digest.hexdigest()}, but its header states {stated}"
-                )
-        if self.part.crc and not self._digests:
-            crc = cksum(self.part.size, self._crc)
-            if str(crc) != self.part.crc:
-                raise BadArchive(f"its archive has the CRC {crc}, its header states {self.part.crc}")
+        if has_crc:
+            crc = zlib.crc32(data.translate(_REVERSED), crc)
+        yield data
+    for digest, text in digests:
+        if digest.hexdigest() != text:
+            raise BadArchive(f"its archive has the {digest.name} {digest.hexdigest()}, but its header states {text}")
+    if has_crc and str(cksum(part.size, crc)) != part.crc:
+        raise BadArchive(f"its archive has the CRC {cksum(part.size, crc)}, its header states {part.crc}")
 
 
 class _Pieces(io.RawIOBase):

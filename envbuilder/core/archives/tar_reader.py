@@ -57,8 +57,6 @@ class TarEntry:
         path: Relative, in the form of `relative_path`.
         flag: Type: one of the constants of this module.
         mtime: Seconds since 1970.
-        uid: Owner.
-        gid: Group.
         size: Bytes of a file.
         target: Target of a symbolic link, unchecked.
         link_to: Path of the member that it is a hard link to; empty if it is not one.

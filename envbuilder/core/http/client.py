@@ -32,9 +32,7 @@ class Response:
     """A response whose body is read as it arrives, so that a slow server is detected.
 
     Attributes:
-        status: HTTP status.
         headers: Headers; names are case-insensitive.
-        url: URL of the request.
     """
 
     def __init__(self, response: BaseHTTPResponse, url: str, attempt: Attempt, pace: Pace) -> None:

@@ -25,38 +25,26 @@ def dump(value: dict[str, Plain]) -> str:
             version: "1.15.0"
         links: []
     """
-    return "".join(f"{line}\n" for line in _mapping(value))
+    return "".join(f"{line}\n" for line in _lines(value))
 
 
-def _mapping(value: dict[str, Plain]) -> list[str]:
+def _lines(value: Plain) -> list[str]:
+    """Return the lines of a mapping or a list; none of an empty one, and of other values."""
     lines: list[str] = []
-    for key, item in value.items():
-        name = (
-            key
-            if key.replace("_", "a").replace("-", "a").isalnum() and key.isascii()
-            else json.dumps(key, ensure_ascii=False)
-        )
-        if isinstance(item, dict) and item:
-            lines += [f"{name}:", *(f"  {line}" for line in _mapping(item))]
-        elif isinstance(item, list) and item:
-            lines += [f"{name}:", *(f"  {line}" for line in _sequence(item))]
-        else:
-            lines.append(f"{name}: {_leaf(item)}")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            below = _lines(item)
+            lines += [f"{_key(key)}:", *(f"  {line}" for line in below)] if below else [f"{_key(key)}: {_leaf(item)}"]
+    elif isinstance(value, list):
+        for item in value:
+            first, *rest = _lines(item) or [_leaf(item)]
+            lines += [f"- {first}", *(f"  {line}" for line in rest)]
     return lines
 
 
-def _sequence(value: list[Plain]) -> list[str]:
-    lines: list[str] = []
-    for item in value:
-        if isinstance(item, dict) and item:
-            first, *rest = _mapping(item)
-            lines += [f"- {first}", *(f"  {line}" for line in rest)]
-        elif isinstance(item, list) and item:
-            first, *rest = _sequence(item)
-            lines += [f"- {first}", *(f"  {line}" for line in rest)]
-        else:
-            lines.append(f"- {_leaf(item)}")
-    return lines
+def _key(name: str) -> str:
+    is_plain = name.replace("_", "a").replace("-", "a").isalnum() and name.isascii()
+    return name if is_plain else _leaf(name)
 
 
 def _leaf(value: Plain) -> str:

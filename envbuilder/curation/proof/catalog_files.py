@@ -43,29 +43,27 @@ class CatalogFiles:
         """Path of the file of the vendor archives."""
         return self.matrices / "archives.yaml"
 
-    def write_environment(self, row: str, text: str) -> None:
-        """Write a row."""
-        _write(self.environment_path(row), text)
+    def write(self, path: Path | str, text: str) -> None:
+        """Write a file atomically, if its content changes.
 
-    def write_libraries(self, text: str) -> None:
-        """Write the library sets."""
-        _write(self.libraries_path, text)
-
-    def write_archives(self, text: str) -> None:
-        """Write the vendor archives."""
-        _write(self.archives_path, text)
+        Args:
+            path: In the directory, or relative to it.
+            text: The content.
+        """
+        place = self.matrices / path
+        if place.is_file() and place.read_bytes() == text.encode():
+            return
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(place) as stream:
+            stream.write(text.encode())
 
     def write_evidence(self, row: str, text: str) -> None:
         """Write the evidence of a row."""
-        _write(self.matrices / "evidence" / f"{row}.yaml", text)
-
-    def write(self, path: str, text: str) -> None:
-        """Write a file by its path in the directory."""
-        _write(self.matrices / path, text)
+        self.write(f"evidence/{row}.yaml", text)
 
     def write_closures(self, row: str, text: str) -> None:
         """Write the closures that a row ships with."""
-        _write(self.matrices / "locks" / f"{row}.yaml", text)
+        self.write(f"locks/{row}.yaml", text)
 
     def drop_reports(self, row: str, named: Iterable[str]) -> None:
         """Remove the reports of a row that its evidence does not name."""
@@ -78,14 +76,5 @@ class CatalogFiles:
     def write_report(self, row: str, name: str, text: str) -> str:
         """Write a report; return its path under `evidence/reports/`."""
         relative = f"{row}/{name}.json"
-        _write(self.matrices / "evidence" / "reports" / relative, text)
+        self.write(f"evidence/reports/{relative}", text)
         return relative
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file atomically, if its content changes."""
-    if path.is_file() and path.read_bytes() == text.encode():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as stream:
-        stream.write(text.encode())

@@ -60,12 +60,12 @@ class Audit:
 def measured_wheel(measurement: Measurement) -> MeasuredWheel:
     """Return the properties of a wheel that the catalog and the reader need."""
     return MeasuredWheel(
-        package=measurement.package,
-        version=Version(measurement.version),
+        package=measurement.metadata.package,
+        version=Version(measurement.metadata.version),
         file=measurement.file,
         sha256=measurement.sha256,
         claims=_claims(measurement),
-        cuda_pins=measurement.and_cuda,
+        cuda_pins=measurement.metadata.and_cuda,
         record=record(measurement),
     )
 

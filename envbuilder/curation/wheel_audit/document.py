@@ -20,20 +20,20 @@ def record(measurement: Measurement) -> dict[str, object]:
         Shape: all keys, always in the same order; `None` for a missing or unreadable value.
         Compute capabilities are whole numbers, `75` for 7.5; `libraries` has all libraries by path.
     """
-    cudnn = measurement.cudnn
+    metadata, cudnn = measurement.metadata, measurement.cudnn
     return {
-        "package": measurement.package,
-        "version": measurement.version,
+        "package": metadata.package,
+        "version": metadata.version,
         "file": measurement.file,
         "sha256": measurement.sha256,
         "size_bytes": measurement.size,
         "python_tag": measurement.python_tag,
         "platform_tag": measurement.platform_tag,
-        "wheel_file_tag": list(measurement.tags),
-        "requires_python": measurement.requires_python or None,
-        "provides_extra": list(measurement.extras),
-        "requires_dist": list(measurement.requires),
-        "and_cuda_pins": list(measurement.and_cuda) or None,
+        "wheel_file_tag": list(metadata.tags),
+        "requires_python": metadata.requires_python or None,
+        "provides_extra": list(metadata.extras),
+        "requires_dist": list(metadata.requires),
+        "and_cuda_pins": list(metadata.and_cuda) or None,
         "build_info": _build_info(measurement),
         "glibc_max": _text(measurement.glibc),
         "glibcxx_max": _text(measurement.glibcxx),

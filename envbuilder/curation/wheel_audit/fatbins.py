@@ -8,6 +8,7 @@ https://github.com/vosen/ZLUDA (cuda_types/src/dark_api.rs), verified with Tenso
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from typing import BinaryIO
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.versions import Release
 from envbuilder.curation.wheel_audit.lz4 import unpack_start
-from envbuilder.curation.wheel_audit.ptx import PtxHeader, read_ptx_header
 
 MAGIC = b"\x50\xed\x55\xba"
 
@@ -26,6 +26,8 @@ _ENTRY = struct.Struct("<HHIQIIHHI8xQ8xQ")
 _VERSION = 1
 _LZ4, _ZSTD = 0x2000, 0x8000
 _PTX_START = 2048
+_PTX_VERSION = re.compile(rb"^\s*\.version\s+(\d{1,3}\.\d{1,3})\s*$", re.MULTILINE)
+_PTX_TARGET = re.compile(rb"^\s*\.target\s+(sm_\d{1,4}[a-z]?)\b", re.MULTILINE)
 
 
 class GpuCodeKind(IntEnum):
@@ -114,11 +116,12 @@ def _entries(stream: BinaryIO, at: int, end: int) -> Iterator[FatbinEntry]:
         at = after
 
 
-def read_ptx(stream: BinaryIO, entry: FatbinEntry) -> PtxHeader | None:
-    """Return the header of the PTX of an entry.
+def read_ptx(stream: BinaryIO, entry: FatbinEntry) -> tuple[Release, str] | None:
+    """Return language version and target of the PTX of an entry.
 
     Returns:
-        None if it cannot be read: packed with zstd (CUDA 12.8 and later may), or without PTX directives.
+        As `read_ptx_header`; None if it cannot be read: packed with zstd (CUDA 12.8 and later may), or without PTX
+        directives.
 
     Raises:
         Damaged: It is packed with LZ4, and the block is damaged.
@@ -128,3 +131,20 @@ def read_ptx(stream: BinaryIO, entry: FatbinEntry) -> PtxHeader | None:
     stream.seek(entry.payload)
     start = stream.read(min(entry.length, _PTX_START))
     return read_ptx_header(unpack_start(start, _PTX_START) if entry.flags & _LZ4 else start)
+
+
+def read_ptx_header(text: bytes) -> tuple[Release, str] | None:
+    r"""Return the version of the language and the target of a PTX text, by the directives at its beginning.
+
+    Returns:
+        None if they are missing.
+
+    Source: https://docs.nvidia.com/cuda/parallel-thread-execution/, module directives: `.version` comes first, then
+    `.target`.
+
+    Example:
+        >>> read_ptx_header(b"//\n.version 8.5\n.target sm_90a\n.address_size 64\n")
+        (Release(text='8.5'), 'sm_90a')
+    """
+    version, target = _PTX_VERSION.search(text), _PTX_TARGET.search(text)
+    return (Release(version[1].decode()), target[1].decode()) if version and target else None

@@ -115,11 +115,11 @@ def _ptx(stream: BinaryIO, fatbin: Fatbin) -> Iterator[PtxTarget]:
     machine = _machine(fatbin)
     for entry in fatbin.entries:
         if entry.kind == GpuCodeKind.PTX:
-            header = read_ptx(stream, entry)
+            isa, target = read_ptx(stream, entry) or (None, "")
             yield PtxTarget(
                 capability=entry.capability,
-                isa=header.isa if header else None,
-                target=header.target if header else "",
+                isa=isa,
+                target=target,
                 beside_machine=entry.capability in machine,
             )
 

@@ -76,18 +76,12 @@ def measure(wheel: Path, work: Path, readers: CodeReaders | None = None) -> Meas
         raise invalid(str(wheel), "", "contains no shared library, so it is not a build of TensorFlow")
     code = tuple(code for _, code in seen)
     return Measurement(
-        package=metadata.package,
-        version=metadata.version,
+        metadata=metadata,
         file=wheel.name,
         sha256=digest_of_file(wheel).removeprefix("sha256:"),
         size=wheel.stat().st_size,
         python_tag=python_tag,
         platform_tag=platform_tag,
-        tags=metadata.tags,
-        requires_python=metadata.requires_python,
-        extras=metadata.extras,
-        requires=metadata.requires,
-        and_cuda=metadata.and_cuda,
         build_info=build_info,
         libraries=libraries,
         opened=tuple(sorted({pair for each in code for pair in each.opened})),

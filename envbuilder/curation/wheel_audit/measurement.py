@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from envbuilder.catalog.cuda import CudnnNeed, KernelFamily
 from envbuilder.core.versions import Release
+from envbuilder.curation.wheel_audit.metadata import WheelMetadata
 
 BuildValue: TypeAlias = "str | bool | tuple[str, ...]"
 
@@ -127,18 +128,12 @@ class Measurement:
     """The measurement of a wheel.
 
     Attributes:
-        package: Name in its metadata, in normal form (`tensorflow-gpu`).
-        version: Version in its metadata.
+        metadata: Content of its METADATA and WHEEL.
         file: Its file name.
         sha256: Of the whole file, 64 hexadecimal digits.
         size: Of the whole file, in bytes.
         python_tag: Interpreter and ABI in the file name, such as `cp38-cp38`.
         platform_tag: Platforms in the file name, joined by dots.
-        tags: Tags in its WHEEL file, in file order.
-        requires_python: As in the metadata; empty if it is not stated.
-        extras: Names of its extras, in file order.
-        requires: Its dependencies as written, in file order, without those of the extra `and-cuda`.
-        and_cuda: Dependencies of the extra `and-cuda` as `name==version`, in file order.
         build_info: Build properties that TensorFlow states, sorted by name; empty if there are none.
         libraries: All shared libraries, sorted by path; at least one.
         opened: `(loader, soname)` that TensorFlow opens at run time, sorted; empty when it opens none or that cannot be
@@ -147,18 +142,12 @@ class Measurement:
         needs_avx: Whether code that always runs uses AVX; None if unknown.
     """
 
-    package: str
-    version: str
+    metadata: WheelMetadata
     file: str
     sha256: str
     size: int
     python_tag: str
     platform_tag: str
-    tags: tuple[str, ...]
-    requires_python: str
-    extras: tuple[str, ...]
-    requires: tuple[str, ...]
-    and_cuda: tuple[str, ...]
     build_info: tuple[tuple[str, BuildValue], ...]
     libraries: tuple[MeasuredLibrary, ...]
     opened: tuple[tuple[str, str], ...]

@@ -19,7 +19,16 @@ _FILE = re.compile(r"[^-]+-[^-]+(?:-\d[^-]*)?-(?P<python>[^-]+-[^-]+)-(?P<platfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelMetadata:
-    """The content of METADATA and WHEEL; fields as in `Measurement`."""
+    """The content of METADATA and WHEEL.
+
+    Attributes:
+        package: Name, in normal form (`tensorflow-gpu`).
+        tags: Tags in its WHEEL file, in file order.
+        requires_python: As in the metadata; empty if it is not stated.
+        extras: Names of its extras, in file order.
+        requires: Its dependencies as written, in file order, without those of the extra `and-cuda`.
+        and_cuda: Dependencies of the extra `and-cuda` as `name==version`, in file order.
+    """
 
     package: str
     version: str

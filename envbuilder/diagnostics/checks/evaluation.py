@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.diagnostics.checks import content
 from envbuilder.diagnostics.checks.check import Check
@@ -67,17 +69,10 @@ def run_bare_checks(expectation: Expectation, facts: Facts, *, subject: str, sec
 
     Every check must be proven.
     """
-    return Report(
-        subject=subject,
-        environment=expectation.environment,
-        tier=Tier.CPU,
-        required=Tier.CPU,
+    return replace(
+        run_checks(expectation, facts, tier=Tier.CPU, required=Tier.CPU, subject=subject, seconds=seconds),
         results=tuple(_result(check, expectation, facts) for check in bare_checks()),
-        facts=summary(facts),
-        deviations=expectation.deviations,
         not_covered=(_BARE, *NOT_COVERED[Tier.CPU]),
-        seconds=seconds,
-        figures=figures(facts),
     )
 
 

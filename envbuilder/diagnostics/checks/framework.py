@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from packaging.version import InvalidVersion, Version
-
 from envbuilder.catalog.cuda import Linkage
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
+from envbuilder.core.names import version_of
 from envbuilder.diagnostics.checks.check import NO_IMPORT, no_result, was_tried, without_tensorflow
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Facts, Unseen
@@ -100,20 +99,14 @@ def tensorflow_version(expectation: Expectation, facts: Facts) -> Outcome:
     if isinstance(facts.imported, Unseen):
         return NotProven(reason=NO_IMPORT)
     seen, wanted = facts.imported.value, expectation.framework_version
-    if _public(seen.version) == wanted.public:
+    found = version_of(seen.version)
+    if found and found.public == wanted.public:
         return Passed(seen=f"TensorFlow {seen.version} ({seen.git_version})" if seen.git_version else seen.version)
     return failure(
         problem=f"TensorFlow at {seen.path} is {seen.version}, the lock has {wanted}",
         remedy="find the other TensorFlow on sys.path (PYTHONPATH, a second distribution such as tensorflow-cpu"
         " beside tensorflow-gpu); rebuild from the lock",
     )
-
-
-def _public(version: str) -> str:
-    try:
-        return Version(version).public
-    except InvalidVersion:
-        return version
 
 
 def tensorflow_built_with_cuda(expectation: Expectation, facts: Facts) -> Outcome:

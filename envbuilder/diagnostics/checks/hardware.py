@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 from envbuilder.catalog.expectation import CudaExpectation
@@ -29,28 +29,25 @@ Problem = Failed | NotProven | None
 
 def cublas_result_right(cuda: CudaExpectation, facts: Facts) -> Outcome:
     """Check that GPU memory keeps written data, and that cuBLAS gives the known products on every GPU."""
-
-    def problems(gpu: ComputeGpu) -> Iterator[Problem]:
-        yield _problem(gpu.memory, _kept)
-        yield _problem(gpu.matmul, _exact)
-        yield _problem(gpu.speed, _timed)
-
-    return _on_every_gpu(cuda, facts, problems, _speeds)
+    return _on_every_gpu(
+        cuda,
+        facts,
+        lambda gpu: (_problem(gpu.memory, _kept), _problem(gpu.matmul, _exact), _problem(gpu.speed, _timed)),
+        _speeds,
+    )
 
 
 def cudnn_result_right(cuda: CudaExpectation, facts: Facts) -> Outcome:
     """Check that cuDNN gives the known convolution on every GPU."""
-
-    def problems(gpu: ComputeGpu) -> Iterator[Problem]:
-        yield _problem(gpu.convolution, _exact)
-
-    return _on_every_gpu(cuda, facts, problems, lambda gpu: f"GPU {gpu.index}: exact")
+    return _on_every_gpu(
+        cuda, facts, lambda gpu: (_problem(gpu.convolution, _exact),), lambda gpu: f"GPU {gpu.index}: exact"
+    )
 
 
 def _on_every_gpu(
     cuda: CudaExpectation,
     facts: Facts,
-    problems: Callable[[ComputeGpu], Iterator[Problem]],
+    problems: Callable[[ComputeGpu], tuple[Problem, ...]],
     praise: Callable[[ComputeGpu], str],
 ) -> Outcome:
     gpus = _gpus(cuda, facts)

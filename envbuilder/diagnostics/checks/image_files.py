@@ -78,12 +78,12 @@ def interpreter_untouched(expectation: ContentExpectation, content: ImageContent
     archive = lock.python.provider is PythonProvider.ARCHIVE
     home = f"{PYTHON}/bin" if archive else "usr/bin"
     program = f"{home}/python{series}"
-    interpreter = _followed(program, content.paths)
+    interpreter = followed(program, content.paths)
     wrong = [] if interpreter else [f"/{program} is missing"]
     wrong += [
         f"/{VENV}/bin/{name} is not /{program}"
         for name in ("python", "python3", f"python{series}")
-        if _followed(f"{VENV}/bin/{name}", content.paths) != interpreter
+        if followed(f"{VENV}/bin/{name}", content.paths) != interpreter
     ]
     settings = content.texts.get(f"{VENV}/pyvenv.cfg", b"").decode("utf-8", "replace")
     if dict(re.findall(r"^(\w+)[ \t]*=[ \t]*(.*?)[ \t]*$", settings, re.MULTILINE)).get("home") != f"/{home}":
@@ -94,7 +94,7 @@ def interpreter_untouched(expectation: ContentExpectation, content: ImageContent
     return outcome_of_problems(wrong, _LEAVE_OUT, f"/{program}")
 
 
-def _followed(path: str, paths: Mapping[str, str]) -> str:
+def followed(path: str, paths: Mapping[str, str]) -> str:
     """Return the final target of a path; empty if it does not exist."""
     for _ in range(_MOST_LINKS):
         target = paths.get(path)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import posixpath
 from dataclasses import dataclass
 
+from envbuilder.diagnostics.checks.image_files import followed
 from envbuilder.image.contents import ImageContent, LibraryFile
 
 _DEFAULT = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64", "lib", "usr/lib", "usr/local/lib")
-_MOST_LINKS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,35 +45,12 @@ class Search:
     def finds(self, name: str, library: LibraryFile) -> bool:
         """Return True if the loader finds a library that another one requires."""
         if "/" in name:
-            return self._is_there(name.lstrip("/"))
+            return bool(followed(name.lstrip("/"), self.content.paths))
         origin = f"/{library.path.rpartition('/')[0]}"
         own = (directory.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for directory in library.search)
         places = [*(posixpath.normpath(directory).lstrip("/") for directory in own), *self.directories]
-        return any(self._is_there(f"{place}/{name}") for place in places)
+        return any(followed(f"{place}/{name}", self.content.paths) for place in places)
 
     def is_somewhere(self, name: str) -> bool:
         """Return True if a library of that name is anywhere in the image: another one may have loaded it before."""
         return name in self.names
-
-    def _is_there(self, path: str) -> bool:
-        """Return True if a path leads to a file, through links of files and of directories."""
-        for _ in range(_MOST_LINKS):
-            found = self._step(path)
-            if found is None:
-                return False
-            if found == path:
-                return True
-            path = found
-        return False
-
-    def _step(self, path: str) -> str | None:
-        """Return the path with its first link followed; itself if it is a file; None if it leads nowhere."""
-        parts = path.split("/")
-        for count in range(1, len(parts) + 1):
-            head = "/".join(parts[:count])
-            target = self.content.paths.get(head)
-            if target:
-                base = "/" if target.startswith("/") else f"/{head.rpartition('/')[0]}"
-                rest = "/".join(parts[count:])
-                return posixpath.normpath(posixpath.join(base, target, rest)).lstrip("/")
-        return path if path in self.content.paths else None

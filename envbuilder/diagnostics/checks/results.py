@@ -108,11 +108,11 @@ class Figure:
     """
 
     name: str
+    group: str = ""
     value: float
     unit: str
     low: float | None = None
     high: float | None = None
-    group: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from packaging.version import InvalidVersion, Version
-
 from envbuilder.catalog.compatibility import judge_stack
 from envbuilder.catalog.coverage import support_of
 from envbuilder.catalog.cuda import Coverage
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.verdicts import Aspect, Compatibility, stack_of
+from envbuilder.core.names import version_of
 from envbuilder.core.units import size
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.compare.comparison import ComparedProperty, Effect, Perspective, System, nearly
@@ -52,10 +51,7 @@ def _row_of(catalog: Catalog, system: System) -> Environment | None:
     """Return the GPU environment of a system: by its lock, else by its TensorFlow; None if unknown."""
     if system.environment:
         return next((row for row in catalog.environments if row.id == system.environment and row.cuda), None)
-    try:
-        version = Version(system.tensorflow) if system.tensorflow else None
-    except InvalidVersion:
-        return None
+    version = version_of(system.tensorflow)
     rows = (row for row in catalog.environments if row.cuda and version)
     return next((row for row in rows if version and row.framework.version.release[:2] == version.release[:2]), None)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, Reason
 from envbuilder.core.memory_policy import Way
+from envbuilder.core.names import version_of
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.compare.comparison import AppliesTo, ComparedProperty, Effect, Perspective, System
 from envbuilder.diagnostics.compare.gpus import capabilities, verdict_of
@@ -20,14 +21,6 @@ _NONE = Release("0")
 _TRUE = {"1", "true", "yes"}
 # Compared by name or by topics of their own.
 _KNOWN = frozenset({"tensorflow", "tensorflow-gpu", "tensorflow-cpu", "keras", "numpy"})
-
-
-def version(text: str) -> Version | None:
-    """Return a version; None if the text is empty or invalid."""
-    try:
-        return Version(text) if text else None
-    except InvalidVersion:
-        return None
 
 
 def policy(system: System) -> str | None:
@@ -95,7 +88,7 @@ def _cudas(view: Perspective) -> Iterator[Effect]:
 
 
 def _tensorflows(view: Perspective) -> Iterator[Effect]:
-    have, there = version(view.system.tensorflow), version(view.other.tensorflow)
+    have, there = version_of(view.system.tensorflow), version_of(view.other.tensorflow)
     if have is None or there is None or have < there:
         return
     if have.major > there.major:
@@ -108,7 +101,7 @@ def _tensorflows(view: Perspective) -> Iterator[Effect]:
 
 def default_keras(system: System) -> str | None:
     """Return the Keras behind `tf.keras`."""
-    release = version(system.tensorflow)
+    release = version_of(system.tensorflow)
     if release is None:
         return None
     legacy = (system.variables or {}).get("TF_USE_LEGACY_KERAS", "").lower() in _TRUE
@@ -133,7 +126,7 @@ def tf32(system: System) -> str | None:
     on by default since TensorFlow 2.4, on compute capability 8.0 and later.
     """
     found = capabilities(system)
-    release = version(system.tensorflow)
+    release = version_of(system.tensorflow)
     if not found:
         return None
     if found[-1] < AMPERE or (release is not None and release < TF32):
@@ -152,7 +145,7 @@ def _tf32s(view: Perspective) -> Iterator[Effect]:
 
 
 def _numpys(view: Perspective) -> Iterator[Effect]:
-    have, there = version(view.system.packages.get("numpy", "")), version(view.other.packages.get("numpy", ""))
+    have, there = version_of(view.system.packages.get("numpy", "")), version_of(view.other.packages.get("numpy", ""))
     if have and there and have.major > there.major:
         yield view.effect("extensions that were compiled for NumPy 1 do not import; np.float and its like are gone")
 

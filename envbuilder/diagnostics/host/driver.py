@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envbuilder.diagnostics.facts.facts import Driver, Unseen, known
+from envbuilder.diagnostics.facts.facts import Unseen, known
 from envbuilder.diagnostics.facts.host import DeviceNode
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, note, problem, warning
 from envbuilder.diagnostics.host.machine_view import MachineView
@@ -23,7 +23,7 @@ _RELOAD = Remedy(
 
 def container_without_gpu(view: MachineView) -> Iterator[Finding]:
     """Report a container beside a GPU that it was not given; the kernel's files show the host's driver nevertheless."""
-    works = bool(view.gpus) or bool(view.interface and view.interface.init_code == 0)
+    works = bool(view.gpus) or view.init_code == 0
     given = any(node.present and node.error not in _NOTHING_BEHIND for node in view.nodes)
     if not view.container or works or given or not (view.bus or view.is_module_loaded):
         return
@@ -63,7 +63,7 @@ def no_driver(view: MachineView) -> Iterator[Finding]:
 
 def libcuda_missing(view: MachineView) -> Iterator[Finding]:
     """Report a driver without the library that CUDA programs open."""
-    if view.interface is None or view.interface.loadable or any(True for _ in container_without_gpu(view)):
+    if view.interface is None or view.interface.loadable or any(container_without_gpu(view)):
         return
     if not view.gpus and not view.is_module_loaded:
         return
@@ -88,12 +88,10 @@ def no_gpu(view: MachineView) -> Iterator[Finding]:
 
 def driver_mismatch(view: MachineView) -> Iterator[Finding]:
     """Report a kernel module and libraries of different releases."""
-    nvml, interface, module = view.nvml, view.interface, view.module
-    refused = bool(nvml and nvml.init_code == _MISMATCH) or bool(interface and interface.init_code == _DIFFERS)
+    nvml, module = view.nvml, view.module
+    refused = bool(nvml and nvml.init_code == _MISMATCH) or view.init_code == _DIFFERS
     other = tuple(release for release in view.libraries if module is not None and release != module)
-    works = bool(interface and interface.init_code == 0)
-    alone = any(True for _ in container_without_gpu(view))
-    if not refused and (not other or works or alone):
+    if not refused and (not other or view.init_code == 0 or any(container_without_gpu(view))):
         return
     have = f"the kernel module is {module}" if module else "the kernel module is of another release"
     libraries = other or view.libraries
@@ -110,19 +108,15 @@ def driver_mismatch(view: MachineView) -> Iterator[Finding]:
 
 def forward_compatibility(view: MachineView) -> Iterator[Finding]:
     """Report a newer libcuda than the kernel module that works: NVIDIA's cuda-compat."""
-    interface, module = view.interface, view.module
-    library = _driver(view).library if _driver(view) else None  # type: ignore[union-attr]
-    if interface and interface.init_code == 0 and module and library and library > module:
+    driver, module = known(view.facts.driver), view.module
+    library = driver.library if driver else None
+    if view.init_code == 0 and module and library and library > module:
         seen = f"libcuda {library} is used with the older kernel module {module} (cuda-compat)"
         yield note(
             "forward-compatibility",
             seen,
             "CUDA of the newer release runs; only data-center GPUs and the branches that it supports",
         )
-
-
-def _driver(view: MachineView) -> Driver | None:
-    return known(view.facts.driver)
 
 
 def nouveau_loaded(view: MachineView) -> Iterator[Finding]:
@@ -153,7 +147,7 @@ def uvm_missing(view: MachineView) -> Iterator[Finding]:
     node_missing = not node.present or node.error in _NOTHING_BEHIND
     if not module_missing and not node_missing:
         return
-    code = interface.init_code if interface else None
+    code = view.init_code
     gone = "the module nvidia_uvm is not loaded" if module_missing else "/dev/nvidia-uvm does not exist"
     tail = f": cuInit gives {code} {interface.init_name}".rstrip() if interface and code not in {0, None} else ""
     works = code == 0
@@ -203,7 +197,7 @@ def _paths(nodes: list[DeviceNode], between: str = " ") -> str:
 def stub_libcuda(view: MachineView) -> Iterator[Finding]:
     """Report the linker's stub in a place where programs search for the driver."""
     on_path = [each.path for each in known(view.facts.libcuda) or () if each.stub]
-    loaded = view.interface is not None and (view.interface.stub or view.interface.init_code == _STUB)
+    loaded = view.interface is not None and (view.interface.stub or view.init_code == _STUB)
     if not on_path and not loaded:
         return
     stubs = ", ".join(dict.fromkeys(on_path or [view.interface.path if view.interface else "libcuda.so.1"]))
@@ -256,14 +250,13 @@ def _is_explained(view: MachineView) -> bool:
     """Return True if another finding explains why CUDA does not start."""
     others = (driver_mismatch, uvm_missing, nodes_denied, container_without_gpu)
     hidden = view.variable("CUDA_VISIBLE_DEVICES")
-    code = view.interface.init_code if view.interface else None
-    return any(any(True for _ in other(view)) for other in others) or (hidden is not None and code == _NO_DEVICE)
+    return any(any(other(view)) for other in others) or (hidden is not None and view.init_code == _NO_DEVICE)
 
 
 def driver_silent(view: MachineView) -> Iterator[Finding]:
     """Report that querying the driver crashed or hung."""
-    driver, nvml = _driver(view), view.facts.nvml
-    asked = {"libcuda": driver.interface if driver else None, "NVML": nvml}
+    driver = known(view.facts.driver)
+    asked = {"libcuda": driver.interface if driver else None, "NVML": view.facts.nvml}
     for name, fact in asked.items():
         if isinstance(fact, Unseen) and fact.kind in {"Signal", "Timeout", "Exit"}:
             yield problem(

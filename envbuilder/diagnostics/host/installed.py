@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
+from envbuilder.core.names import version_of
 from envbuilder.core.versions import Release, release_of
 from envbuilder.diagnostics.facts.facts import Facts, Imported, Seen, known
 from envbuilder.diagnostics.facts.host import CudaFile, Distribution, SoftwareFacts
@@ -19,14 +20,6 @@ TENSORFLOW, KERAS = "tensorflow", "keras"
 _STEM = re.compile(r"(lib\w+)\.so\.([\d.]+)$")
 _WHEEL = re.compile(r"/nvidia/(\w+)/lib(?:/|$)")
 _TOOLKIT = re.compile(r"^(/[^/]+(?:/[^/]+)*?/cuda[^/]*)/")
-
-
-def as_version(text: str) -> Version | None:
-    """Return the version in a text; None when it is not one."""
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +84,7 @@ class Installed:
     def version(self, name: str) -> Version | None:
         """Return the version of a distribution; None if it is not installed, or has none."""
         found = self.packages.get(name)
-        return as_version(found.version) if found else None
+        return version_of(found.version) if found else None
 
     @cached_property
     def frameworks(self) -> tuple[Distribution, ...]:
@@ -113,7 +106,7 @@ class Installed:
     def release(self) -> Version | None:
         """Version of TensorFlow; None without TensorFlow, and if it is unknown."""
         text = self.imported.version if self.imported else self.framework.version if self.framework else ""
-        return as_version(text) if text else None
+        return version_of(text)
 
     @cached_property
     def info(self) -> dict[str, str]:

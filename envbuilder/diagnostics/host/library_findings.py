@@ -18,7 +18,6 @@ _APART = frozenset({_CUDNN, "libnccl"})
 """Libraries that NVIDIA releases independently of CUDA, so that they may be elsewhere."""
 _TOOLKIT = re.compile(r"/cuda-\d[^/]*(?=/)")
 _PATH = "LD_LIBRARY_PATH"
-_AGAIN = "TF_CPP_MIN_LOG_LEVEL=0 {python} -c 'import tensorflow; tensorflow.test.is_gpu_available()'"
 
 
 def cpu_build(installation: Installation) -> Iterator[Finding]:
@@ -43,7 +42,7 @@ def cpu_build(installation: Installation) -> Iterator[Finding]:
 
 def libraries_missing(installation: Installation) -> Iterator[Finding]:
     """Report CUDA libraries that TensorFlow opens and the loader does not find."""
-    need = _need(installation)
+    need = _need_of_searched(installation)
     missing = [name for name in need.sonames if installation.installed.reached(name) is None] if need else []
     if need is None or not missing:
         return
@@ -75,13 +74,14 @@ def libraries_missing(installation: Installation) -> Iterator[Finding]:
 
 
 def _need(installation: Installation) -> CudaNeed | None:
-    """Return the libraries that the installed build opens; None for builds unlike the catalog's, and without facts."""
-    looked = installation.installed.software is not None
-    return (
-        installation.row.cuda
-        if installation.row and installation.is_catalog_build and installation.installed.is_cuda_build and looked
-        else None
-    )
+    """Return what the installed build needs; None for builds unlike the catalog's."""
+    fits = installation.is_catalog_build and installation.installed.is_cuda_build
+    return installation.row.cuda if installation.row and fits else None
+
+
+def _need_of_searched(installation: Installation) -> CudaNeed | None:
+    """Return the same; None for facts of earlier probes, which contain only the opened libraries."""
+    return _need(installation) if installation.installed.software is not None else None
 
 
 def _cost(installation: Installation, need: CudaNeed) -> tuple[Severity, str]:
@@ -102,7 +102,7 @@ def _others(installation: Installation, missing: list[str]) -> Iterator[str]:
 
 def cudnn_unfit(installation: Installation) -> Iterator[Finding]:
     """Report a cuDNN that TensorFlow refuses."""
-    need = _need(installation) or _need_of_opened(installation)
+    need = _need(installation)
     soname = next((name for name in need.sonames if name.startswith(f"{_CUDNN}.so")), "") if need else ""
     found = installation.installed.reached(soname)
     if need is None or found is None or found.version is None or need.cudnn.accepts(found.version):
@@ -118,18 +118,9 @@ def cudnn_unfit(installation: Installation) -> Iterator[Finding]:
     )
 
 
-def _need_of_opened(installation: Installation) -> CudaNeed | None:
-    """Return the requirement for cuDNN from facts of earlier probes, which contain only the opened libraries."""
-    return (
-        installation.row.cuda
-        if installation.row and installation.is_catalog_build and installation.installed.is_cuda_build
-        else None
-    )
-
-
 def libraries_mixed(installation: Installation) -> Iterator[Finding]:
     """Report CUDA libraries from more than one CUDA release."""
-    need = _need(installation)
+    need = _need_of_searched(installation)
     if need is None:
         return
     found = [installation.installed.reached(name) for name in need.sonames]
@@ -171,6 +162,8 @@ def no_gpu_device(installation: Installation) -> Iterator[Finding]:
             f"{installation.name} is built with CUDA and sees no GPU",
             "all computation runs on the CPU",
             Remedy(
-                text="show the reason", command=f"TF_CPP_MIN_LOG_LEVEL=0 {installation.installed.python} -c '{_AGAIN}'"
+                text="show the reason",
+                command=f"TF_CPP_MIN_LOG_LEVEL=0 {installation.installed.python}"
+                " -c 'import tensorflow; tensorflow.test.is_gpu_available()'",
             ),
         )

@@ -52,6 +52,11 @@ class MachineView:
         return self.facts.interface
 
     @property
+    def init_code(self) -> int | None:
+        """Result of `cuInit`; None if it was not called."""
+        return self.interface.init_code if self.interface else None
+
+    @property
     def module(self) -> Release | None:
         """Release of the kernel module that is loaded."""
         return self.facts.driver.value.module if isinstance(self.facts.driver, Seen) else None

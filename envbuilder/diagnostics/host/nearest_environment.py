@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.core.names import version_of
 from envbuilder.diagnostics.host.examination import EnvironmentDifference, Nearest
-from envbuilder.diagnostics.host.installed import Installed, as_version
+from envbuilder.diagnostics.host.installed import Installed
 from envbuilder.lock.closures import Closure
 
 SHOWN = ("keras", "tf-keras", "numpy", "protobuf", "h5py")
@@ -65,7 +66,7 @@ def _differences(
     have = {each.name: each.version for each in closure.packages} if closure else {}
     for name in SHOWN:
         here, there = installed.packages.get(name), have.get(name, "")
-        if here and closure and as_version(here.version) != as_version(there):
+        if here and closure and version_of(here.version) != version_of(there):
             yield EnvironmentDifference(what=name, here=here.version, there=there)
 
 

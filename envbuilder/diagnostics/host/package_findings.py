@@ -11,11 +11,12 @@ from packaging.version import Version
 
 from envbuilder.catalog.keras import KerasRule
 from envbuilder.catalog.sources import Breakage
+from envbuilder.core.names import version_of
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Unseen
 from envbuilder.diagnostics.facts.host import Distribution
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, note, problem, warning
 from envbuilder.diagnostics.host.installation import Installation
-from envbuilder.diagnostics.host.installed import KERAS, TENSORFLOW, as_version
+from envbuilder.diagnostics.host.installed import KERAS, TENSORFLOW
 
 _ANY = SpecifierSet()
 _NOT_TRIED = {NOT_ASKED.kind, "NotReached"}
@@ -236,7 +237,7 @@ def _is_unmet(installation: Installation, requirement: Requirement) -> bool:
     installed = installation.installed.packages.get(requirement.name)
     if installed is None:
         return True
-    version = as_version(installed.version)
+    version = version_of(installed.version)
     return version is not None and version not in _all(requirement.specifier)
 
 

@@ -82,6 +82,7 @@ def _any_of(literals: Iterable[bytes]) -> bytes:
 _READ_IN_FULL = 24
 _FIRST_SAMPLES = 16
 _LAST_SAMPLES = 8
+_LONGEST_SAMPLE = 400
 _MOST_KINDS = 30_000
 _MOST_BYTES = 4_000_000
 _LONGEST_KIND = 2000
@@ -241,9 +242,9 @@ def _pieces(line: bytes) -> Iterator[bytes]:
             yield state[start : start + LONGEST_TEXT]
 
 
-def _shown(text: str, place: int, width: int = 400) -> str:
+def _shown(text: str, place: int) -> str:
     """Return a line as it is quoted; the match must be in it."""
     text = text.rstrip()
-    start = 0 if place < width // 2 else text.rfind(" ", 0, place) + 1
-    cut = text[start : start + width].strip()
-    return f"{'… ' if start else ''}{cut}{' …' if start + width < len(text) else ''}"
+    start = 0 if place < _LONGEST_SAMPLE // 2 else text.rfind(" ", 0, place) + 1
+    cut = text[start : start + _LONGEST_SAMPLE].strip()
+    return f"{'… ' if start else ''}{cut}{' …' if start + _LONGEST_SAMPLE < len(text) else ''}"

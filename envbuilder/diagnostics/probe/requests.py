@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.diagnostics.facts.facts import FACTS_SCHEMA
@@ -37,25 +37,15 @@ class ProbeRequest:
 
     def encode(self) -> bytes:
         """Return the request as the probe reads it: one JSON object, keys sorted."""
-        document = {
-            "schema": FACTS_SCHEMA,
-            "sonames": list(self.sonames),
-            "optional_sonames": list(self.optional_sonames),
-            "train": self.train,
-            "gpu": self.gpu,
-            "hardware": self.hardware or self.gpu,
-            "framework": self.framework,
-            "compute": self.compute,
-            "limit": self.limit,
-        }
+        document = asdict(self) | {"schema": FACTS_SCHEMA, "hardware": self.hardware or self.gpu}
         return (json.dumps(document, sort_keys=True) + "\n").encode("utf-8")
 
 
-def request_for(expectation: Expectation, *, gpu: bool, limit: float = 600.0) -> ProbeRequest:
+def request_for(expectation: Expectation, *, gpu: bool) -> ProbeRequest:
     """Return the request for judging an image."""
     cuda = expectation.cuda
     return ProbeRequest(
-        sonames=cuda.sonames if cuda else (), optional_sonames=cuda.need.optional if cuda else (), gpu=gpu, limit=limit
+        sonames=cuda.sonames if cuda else (), optional_sonames=cuda.need.optional if cuda else (), gpu=gpu
     )
 
 

@@ -18,6 +18,7 @@ from envbuilder.diagnostics.probe.script import probe_source
 _RELEASE = re.compile(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)")
 _MODEL = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)
 _WINDOWS = Path("dev", "dxg")
+_TIME_LIMIT = 30.0
 
 # The probe as a module: its quick facts, without opening CUDA's libraries or computing.
 _QUICK = """
@@ -59,7 +60,7 @@ def is_windows_subsystem(root: Path = Path("/")) -> bool:
     return (root / _WINDOWS).exists()
 
 
-def quick_facts(timeout: float = 30.0) -> Facts:
+def quick_facts() -> Facts:
     """Return the facts of the probe's quick parts: processor, memory, driver, GPUs.
 
     Raises:
@@ -70,9 +71,11 @@ def quick_facts(timeout: float = 30.0) -> Facts:
         script.write_bytes(probe_source())
         command = [sys.executable, "-c", _QUICK, str(script)]
         try:
-            done = subprocess.run(command, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL)
+            done = subprocess.run(
+                command, capture_output=True, check=False, timeout=_TIME_LIMIT, stdin=subprocess.DEVNULL
+            )
         except subprocess.TimeoutExpired as error:
-            raise ToolFailed(f"the probe of this host did not answer within {timeout:.0f} s") from error
+            raise ToolFailed(f"the probe of this host did not answer within {_TIME_LIMIT:.0f} s") from error
     return read_answer(done.returncode, done.stdout, done.stderr, origin="this host")
 
 

@@ -36,11 +36,6 @@ def driver(support: GpuSupport) -> str:
     return f"driver {support.driver} or later" if support.driver else "driver not known"
 
 
-def reasons(support: GpuSupport) -> str:
-    """Return the reasons in one line."""
-    return support.description
-
-
 def generations(supports: Iterable[GpuSupport]) -> Iterator[tuple[str, int]]:
     """Yield the generations of the columns of a table, and the number of columns of each.
 

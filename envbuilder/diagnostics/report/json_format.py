@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from importlib import resources
 from typing import TypeAlias, assert_never
 
-from envbuilder.diagnostics.checks.results import CheckResult, Failed, Figure, NotProven, Passed, Report
+from envbuilder.diagnostics.checks.results import CheckResult, Failed, NotProven, Passed, Report
 from envbuilder.diagnostics.report.summary import outcome_kind
 
 REPORT_SCHEMA = 1
@@ -27,7 +28,7 @@ def json_report(report: Report) -> str:
         "facts": [{"name": name, "value": value} for name, value in report.facts],
         "deviations": list(report.deviations),
         "not_covered": list(report.not_covered),
-        "figures": [_figure(figure) for figure in report.figures],
+        "figures": [asdict(figure) for figure in report.figures],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -50,17 +51,6 @@ def _result(result: CheckResult) -> dict[str, JsonValue]:
             return {**fields, "reason": reason}
         case other:
             assert_never(other)
-
-
-def _figure(figure: Figure) -> dict[str, JsonValue]:
-    return {
-        "name": figure.name,
-        "group": figure.group,
-        "value": figure.value,
-        "unit": figure.unit,
-        "low": figure.low,
-        "high": figure.high,
-    }
 
 
 def report_schema() -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import unquote, urlsplit
 
 from envbuilder.core.errors import NotOnIndex, SourceUnreachable, ToolFailed
 from envbuilder.core.json_fields import number, record, records, text
 from envbuilder.core.uv import Uv, index_is_silent, read_pylock, unknown_form
 from envbuilder.core.work_directories import work_directory
-from envbuilder.lock.closures import Chosen, Closure
+from envbuilder.lock.closures import Closure
 from envbuilder.lock.index.index import IndexFile, Listed
 
 _NO_SOLUTION = "No solution found"
@@ -57,9 +58,7 @@ class UvIndex:
         while left:
             batch = {each.name: each for each in reversed(left)}
             left = [each for each in left if batch[each.name] is not each and each.version != batch[each.name].version]
-            sources = [option for each in batch.values() if not each.is_wheel for option in ("--no-binary", each.name)]
-            pins = [f"{each.name}=={each.version}" for each in batch.values()]
-            listed = self._listed(pins, "--universal", "--python-version", python, *sources)
+            listed = self._of_releases(batch.values(), python)
             if listed is None:
                 return None
             found += listed
@@ -70,19 +69,21 @@ class UvIndex:
 
         All packages are requested at once; if one is missing, uv lists none, and they are requested one by one.
         """
-        wanted = (*closure.packages, *closure.build)
-        together = self._fresh(closure.packages, str(closure.python))
-        built = self._fresh(closure.build, str(closure.python)) if closure.build else []
+        fresh = partial(self._of_releases, python=str(closure.python), more=("--refresh",))
+        together = fresh(closure.packages)
+        built = fresh(closure.build) if closure.build else []
         if together is None or built is None:
-            answers = [self._fresh((each,), str(closure.python)) or [] for each in wanted]
+            answers = [fresh((each,)) or [] for each in (*closure.packages, *closure.build)]
             together, built = [file for answer in answers for file in answer], []
         return frozenset((file.file, file.sha256) for file in (*together, *built))
 
-    def _fresh(self, packages: Iterable[Chosen], python: str) -> list[IndexFile] | None:
-        listed = tuple(packages)
-        options = [option for each in listed if not each.is_wheel for option in ("--no-binary", each.name)]
-        pins = [f"{each.name}=={each.version}" for each in listed]
-        return self._listed(pins, "--refresh", "--universal", "--python-version", python, *options)
+    def _of_releases(
+        self, files: Collection[Listed], python: str, more: tuple[str, ...] = ()
+    ) -> list[IndexFile] | None:
+        """Return every file of the releases of some files; None if a release is missing."""
+        sources = [option for each in files if not each.is_wheel for option in ("--no-binary", each.name)]
+        pins = [f"{each.name}=={each.version}" for each in files]
+        return self._listed(pins, *more, "--universal", "--python-version", python, *sources)
 
     def _listed(self, pins: list[str], *options: str) -> list[IndexFile] | None:
         """Return every file of some releases; None if a release is missing."""

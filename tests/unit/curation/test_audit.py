@@ -18,7 +18,6 @@ from envbuilder.catalog.selection import find
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.curation.audit import (
-    audit_file,
     audit_release,
     audit_row,
     compared,
@@ -163,7 +162,7 @@ def test_what_the_index_does_not_have_is_told_with_what_it_has(wheels: Wheels) -
 
 
 def test_a_wheel_on_this_host_is_compared_with_its_row_too(wheels: Wheels) -> None:
-    assert audit_file(CATALOG, Path(index_file("cp38").file), wheels).row == ROW.id
+    assert compared(CATALOG, wheels.of_host(Path(index_file("cp38").file))).row == ROW.id
 
 
 def test_a_name_that_is_used_for_both_kinds_goes_to_the_row_of_its_kind() -> None:

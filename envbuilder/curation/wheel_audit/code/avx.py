@@ -30,9 +30,6 @@ _MOST, _FEW = 0.5, 0.05
 def avx_need(elf: ELFFile) -> bool | None:
     """Return True if code that always runs uses AVX.
 
-    Args:
-        elf: A library of TensorFlow.
-
     Returns:
         None if there is too little code of TensorFlow's own, or a little of it uses AVX.
     """

@@ -35,10 +35,6 @@ def walk(code: bytes, address: int) -> Iterator[tuple[Instruction, CpuState]]:
     """Iterate over a function in memory order, with the known values before each instruction.
 
     The state is one and the same object and changes with the next step: ask it at once.
-
-    Args:
-        code: The function.
-        address: Its address at run time.
     """
     listing = tuple(instructions(code, address))
     joins = {step.jumps_to for step in listing}

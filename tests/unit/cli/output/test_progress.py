@@ -42,7 +42,6 @@ def test_a_pipe_gets_a_line_for_every_start_and_end_without_mounts(capsys: pytes
     show = PlainProgress()
     for event in EVENTS:
         show(event)
-    show.close()
     assert capsys.readouterr().err.splitlines() == [
         "> [1/3] base",
         "= [1/3] base cached",
@@ -194,8 +193,8 @@ def test_many_transfers_leave_room_for_the_steps() -> None:
         ({}, "PlainProgress"),
         ({"progress": "plain"}, "PlainProgress"),
         ({"progress": "json"}, "JsonProgress"),
-        ({"verbosity": "quiet"}, "NoProgress"),
-        ({"verbosity": "quiet", "progress": "json"}, "NoProgress"),
+        ({"verbosity": "quiet"}, "function"),
+        ({"verbosity": "quiet", "progress": "json"}, "function"),
     ],
 )
 def test_the_form_is_that_of_the_command_line(typed: dict[str, str], kind: str) -> None:

@@ -71,13 +71,13 @@ def measured(folder: Path, members: Mapping[str, bytes | str] | None = None, *, 
 def test_a_wheel_is_told_by_name_hash_and_metadata(tmp_path: Path) -> None:
     path = wheel(tmp_path)
     seen = measure(path, tmp_path, NOTHING)
-    assert (seen.package, seen.version, seen.file) == ("tensorflow", "2.99.0", NAME)
+    assert (seen.metadata.package, seen.metadata.version, seen.file) == ("tensorflow", "2.99.0", NAME)
     assert seen.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert seen.size == path.stat().st_size
     assert seen.python_tag == "cp312-cp312"
     assert seen.platform_tag == "manylinux_2_17_x86_64.manylinux2014_x86_64"
-    assert seen.tags == ("cp312-cp312-manylinux_2_17_x86_64", "cp312-cp312-manylinux2014_x86_64")
-    assert seen.requires_python == ">=3.9"
+    assert seen.metadata.tags == ("cp312-cp312-manylinux_2_17_x86_64", "cp312-cp312-manylinux2014_x86_64")
+    assert seen.metadata.requires_python == ">=3.9"
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -284,6 +286,13 @@ def test_libraries_beside_the_path_are_put_on_it() -> None:
     files = (*ALL24[:-1], cuda_file("libcudnn.so.8", via="", folder=WHEELS))
     remedy = found(with_tf24(files=files))["cuda-libraries-unreachable"].remedies[0]
     assert remedy.command == f"export LD_LIBRARY_PATH={WHEELS}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+
+
+def test_the_command_that_shows_why_no_gpu_is_used_is_one_that_a_shell_runs() -> None:
+    command = found(imported(with_tf24(), "CPU"))["gpu-not-used"].remedies[0].command
+    level, program, option, code = shlex.split(command)
+    assert (level, program, option) == ("TF_CPP_MIN_LOG_LEVEL=0", "/venv/bin/python", "-c")
+    assert ast.parse(code)
 
 
 def test_an_import_that_works_is_believed_more_than_an_advisory() -> None:
