@@ -183,7 +183,7 @@ def _fields(kind: Any) -> tuple[dict[str, Callable[[Any], Any]], dict[str, objec
 def _writer(hint: Any) -> Callable[[Any], Any]:  # noqa: ANN401
     """Return how a value is written as a hint of a `TypedDict` says."""
     origin, inner = get_origin(hint), get_args(hint)
-    if origin is NotRequired:
+    if origin in {NotRequired, Annotated}:
         return _writer(inner[0])
     if origin in {Union, UnionType}:
         return _union_writer(inner)

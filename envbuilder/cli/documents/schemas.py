@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -29,8 +28,7 @@ class DocumentKind:
 
 def _reports() -> dict[str, Any]:
     """Return the schema of `validate --json`: one report, or several together."""
-    report = json.loads(report_schema())
-    inner = {key: value for key, value in report.items() if key not in {"$schema", "$id", "$defs"}}
+    report = report_schema()
     several = {
         "type": "object",
         "description": "The reports on several files of facts, or on several images with --on.",
@@ -38,7 +36,7 @@ def _reports() -> dict[str, Any]:
         "properties": {
             "schema": {"const": 1},
             "passed": {"type": "boolean"},
-            "reports": {"type": "array", "items": {"$ref": "#/$defs/report"}},
+            "reports": {"type": "array", "items": {"$ref": report["$ref"]}},
             "missing": {"type": "array"},
         },
     }
@@ -46,8 +44,8 @@ def _reports() -> dict[str, Any]:
         "$schema": report["$schema"],
         "$id": "urn:envbuilder:validate:1",
         "title": report["title"],
-        "anyOf": [{"$ref": "#/$defs/report"}, several],
-        "$defs": {**report["$defs"], "report": inner},
+        "anyOf": [{"$ref": report["$ref"]}, several],
+        "$defs": report["$defs"],
     }
 
 

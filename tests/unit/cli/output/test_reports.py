@@ -39,8 +39,8 @@ def test_a_junit_file_may_have_any_name(tmp_path: Path) -> None:
 def test_a_report_that_is_not_written_whole_leaves_the_old_one(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text("old", encoding="utf-8")
-    broken = replace(REPORT, tier="none")  # type: ignore[arg-type]
-    with pytest.raises(AttributeError):
+    broken = replace(REPORT, seconds="none")  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
         finish([broken], ReportOutput(form="json", files=destinations([file])))
     assert [each.name for each in tmp_path.iterdir()] == ["report.json"]
     assert file.read_text(encoding="utf-8") == "old"

@@ -15,7 +15,9 @@ from envbuilder.diagnostics.report.registry import FORMATS
 from tests.golden.reported import REPORTED
 from tests.unit.diagnostics.report.test_reporting import REPORT, reports
 
-SCHEMA = json.loads(report_schema())
+SCHEMA = report_schema()
+REPORT_TYPE = SCHEMA["$defs"]["ReportDocument"]
+RESULTS = ("PassedResult", "FailedResult", "NotProvenResult")
 
 
 @cache
@@ -34,7 +36,7 @@ def written(report: Report) -> dict[str, object]:
 
 def test_the_schema_is_a_schema() -> None:
     validator().check_schema(SCHEMA)
-    assert SCHEMA["$defs"]["tier"]["enum"] == [tier.value for tier in Tier]
+    assert REPORT_TYPE["properties"]["tier"]["enum"] == [tier.value for tier in Tier]
 
 
 @pytest.mark.parametrize("name", REPORTED)
@@ -49,13 +51,15 @@ def test_every_report_fits(report: Report) -> None:
 
 def test_every_field_that_is_written_is_described_and_required() -> None:
     document = written(REPORT)
-    assert set(document) == set(SCHEMA["properties"]) == set(SCHEMA["required"])
-    result = SCHEMA["$defs"]["result"]
-    of_outcomes = {"seen", "problem", "remedy", "reason"}
-    assert {name for each in json.loads(json.dumps(document["results"])) for name in each} == set(result["properties"])
-    assert set(result["required"]) == set(result["properties"]) - of_outcomes
+    assert set(document) == set(REPORT_TYPE["properties"]) == set(REPORT_TYPE["required"])
+    results = json.loads(json.dumps(document["results"]))
+    assert {each["outcome"]: set(each) for each in results} == {
+        kind["properties"]["outcome"]["enum"][0]: set(kind["required"])
+        for kind in (SCHEMA["$defs"][name] for name in RESULTS)
+    }
     (figure,) = json.loads(json.dumps(document["figures"]))
-    assert set(figure) == set(SCHEMA["$defs"]["figure"]["properties"]) == set(SCHEMA["$defs"]["figure"]["required"])
+    kind = SCHEMA["$defs"]["ReportFigure"]
+    assert set(figure) == set(kind["properties"]) == set(kind["required"])
 
 
 @pytest.mark.parametrize(
