@@ -12,6 +12,7 @@ from envbuilder.catalog.claims import Claims, CudaClaims
 from envbuilder.catalog.cuda import LibrarySet
 from envbuilder.core import structure
 from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.files import read_text
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.core.yaml.documents import parse
@@ -35,10 +36,10 @@ def read_document(path: Path) -> tuple[str, dict[str, Plain]]:
     Raises:
         InvalidInput: The file cannot be read.
     """
+    text = read_text(path)
     try:
-        text = path.read_text(encoding="utf-8")
         value = plain_of(parse(text, str(path)))
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise InvalidInput((Fault(file=str(path), line=0, field="", problem=f"cannot be read: {error}"),)) from error
     if not isinstance(value, dict):
         raise InvalidInput((Fault(file=str(path), line=1, field="", problem="must have fields (`name: value`)"),))

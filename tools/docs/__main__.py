@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -66,4 +67,6 @@ def _environments(generated: dict[str, str]) -> int:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else _ROOT / "build" / "docs")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", type=Path, nargs="?", default=_ROOT / "build" / "docs")
+    main(parser.parse_args().directory)

@@ -8,7 +8,7 @@ from typing import Any
 
 from envbuilder.catalog.advise.advice import Advice, Topic
 from envbuilder.cli.documents import projects as documents
-from envbuilder.cli.output.printing import folded, heading
+from envbuilder.cli.output.printing import folded, heading, section
 from envbuilder.core.names import requirement_name
 from envbuilder.core.structure import document_of
 from envbuilder.lock.adopt import DROPPED, GivenUp
@@ -45,22 +45,14 @@ def _lines(adoption: Adoption) -> Iterator[str]:
     day = f"; last change {adoption.last_change}" if adoption.last_change else ""
     count = len(adoption.files)
     yield f"read {count} file{'' if count == 1 else 's'}{day}"
-    yield from _section("What the project says", _found_lines(adoption))
+    yield from section("What the project says", _found_lines(adoption))
     yield ""
     yield heading(_headline(adoption))
     yield from _environment_lines(adoption)
-    yield from _section("What had to change", map(_change_line, adoption.changes))
+    yield from section("What had to change", map(_change_line, adoption.changes))
     if adoption.other_python:
-        yield from _section("Pins with wheels for another Python", _other_python_lines(adoption.other_python))
-    yield from _section("Not taken over", _unused_lines(adoption.unused))
-
-
-def _section(title: str, lines: Iterator[str]) -> Iterator[str]:
-    found = list(lines)
-    if found:
-        yield ""
-        yield heading(title)
-        yield from found
+        yield from section("Pins with wheels for another Python", _other_python_lines(adoption.other_python))
+    yield from section("Not taken over", _unused_lines(adoption.unused))
 
 
 def _found_lines(adoption: Adoption) -> Iterator[str]:

@@ -115,7 +115,7 @@ class _Schemas:
         return {"anyOf": [*(self.of(kind) for kind in kinds), *unknown]}
 
     def _written(self, kind: Any) -> dict[str, Any]:  # noqa: ANN401
-        hints, notes = get_type_hints(kind, include_extras=True), _notes(kind)
+        hints, notes = get_type_hints(kind, include_extras=True), dict(_fields_of(kind))
         properties = {
             name: ({"description": notes[name]} if name in notes else {})
             | self.of(get_args(each)[0] if get_origin(each) is NotRequired else each)
@@ -216,14 +216,6 @@ def _fields_of(kind: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
     if found:
         for entry in _ENTRY.finditer(inspect.cleandoc(entries)):
             yield entry[1], re.sub(r"\s+", " ", entry[2])
-
-
-def _notes(kind: Any) -> dict[str, str]:  # noqa: ANN401
-    """Return the descriptions of the fields of a `TypedDict`, including those that it inherits."""
-    notes: dict[str, str] = {}
-    for base in getattr(kind, "__orig_bases__", ()):
-        notes |= _notes(base) if is_typeddict(base) else {}
-    return notes | dict(_fields_of(kind))
 
 
 def _names(hints: tuple[Any, ...]) -> str:

@@ -12,14 +12,6 @@ from envbuilder.diagnostics.checks.results import CheckResult, Failed, NotProven
 
 
 class _Result(TypedDict):
-    """The result of a check.
-
-    Attributes:
-        id: Stable.
-        group: Subject of the check; may be empty.
-        seconds: Of the probe's step behind it; null if it was not measured. A step counts for one check only.
-    """
-
     id: str
     title: str
     group: str
@@ -31,6 +23,9 @@ class PassedResult(_Result):
     """A check that passed.
 
     Attributes:
+        id: Stable.
+        group: Subject of the check; may be empty.
+        seconds: Of the probe's step behind it; null if it was not measured. A step counts for one check only.
         seen: What was found.
     """
 
@@ -42,6 +37,9 @@ class FailedResult(_Result):
     """A check that failed.
 
     Attributes:
+        id: Stable.
+        group: Subject of the check; may be empty.
+        seconds: Of the probe's step behind it; null if it was not measured. A step counts for one check only.
         remedy: What to do.
     """
 
@@ -54,6 +52,9 @@ class NotProvenResult(_Result):
     """A check that could not be made.
 
     Attributes:
+        id: Stable.
+        group: Subject of the check; may be empty.
+        seconds: Of the probe's step behind it; null if it was not measured. A step counts for one check only.
         reason: Why it could not be made.
     """
 

@@ -14,9 +14,9 @@ from typing import Annotated, Protocol
 from envbuilder.core import structure
 from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.conversion.reading import Mismatch
-from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.field_rules import NotEmpty
 from envbuilder.core.field_types import exactly
+from envbuilder.core.files import read_text
 from envbuilder.core.yaml.canonical import dump as canonical
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured
@@ -72,13 +72,7 @@ class ClosureFolder:
 
 def _read(folder: Path, row: str) -> tuple[Closure, ...]:
     path = folder / f"{row}.yaml"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput((Fault(file=str(path), line=0, field="", problem=f"cannot be read: {error}"),)) from error
-    return load_closures(text, str(path), row)
+    return load_closures(read_text(path), str(path), row) if path.exists() else ()
 
 
 def request_digest(request: Resolution) -> str:
