@@ -11,6 +11,7 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.documents import maintenance as documents
 from envbuilder.cli.output.printing import folded, notice, print_json
+from envbuilder.cli.output.progress import watched
 from envbuilder.core.errors import UsageError
 from envbuilder.core.structure import document_of
 from envbuilder.curation.proof.catalog_files import CatalogFiles
@@ -49,18 +50,18 @@ def prove_archives(
             f"no environment of these takes libraries from vendor archives: {named}",
             hint="envbuilder catalog prove 'tf-1.*-cuda*' --tier archive",
         )
-    session = Session(here, catalog, notice)
-    opened = StoredArchives(archives=vendor_archives(session, sources), store=session.store)
     records = records_of(here)
     proofs: list[ArchiveProof | Unopened] = []
-    for archive in archives:
-        session.progress(f"{archive.id}: opening {archive.file}")
-        proof = prove_archive(archive, opened)
-        proofs.append(proof)
-        if isinstance(proof, ArchiveProof):
-            _record(proof, here, records)
-        if not as_json:
-            _print_proof(proof)
+    with watched(Session(here, catalog, notice), f"prove-{ARCHIVE}") as (session, _):
+        opened = StoredArchives(archives=vendor_archives(session, sources), store=session.store)
+        for archive in archives:
+            session.progress(f"{archive.id}: opening {archive.file}")
+            proof = prove_archive(archive, opened)
+            proofs.append(proof)
+            if isinstance(proof, ArchiveProof):
+                _record(proof, here, records)
+            if not as_json:
+                _print_proof(proof)
     if as_json:
         print_json({"schema": 1, "tier": ARCHIVE, "archives": [_document(proof) for proof in proofs]})
     if not all(isinstance(proof, ArchiveProof) and not proof.problems for proof in proofs):

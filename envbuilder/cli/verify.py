@@ -10,7 +10,8 @@ import click
 
 from envbuilder.cli.documents import images as documents
 from envbuilder.cli.options import engine_option, source_options
-from envbuilder.cli.output.printing import json_option, print_json
+from envbuilder.cli.output.printing import folded, json_option, print_json
+from envbuilder.cli.output.progress import watched
 from envbuilder.cli.output.signatures import check_documents, print_checks
 from envbuilder.cli.session import command_session
 from envbuilder.cli.sign import KEY_FILE
@@ -67,16 +68,16 @@ def command(  # noqa: PLR0913  one parameter for each option
 
     With --key, IMAGE is read from its registry: signatures are stored beside it, as `envbuilder sign` and cosign do.
     """
-    session = command_session(*([target] if target else []))
     key = public_key(signer) if signer else None
     lock_path(target, instead="specify it: --lock FILE|ENV")
-    lock, merged = obtain_lock(session, target, sources)
-    subject = (
-        subject_of(session, image, name, engine) if key is None else subject_in_registry(session, str(signable(image)))
-    )
-    with session.settings.work_folder("verify") as folder:
-        found = verify(lock, subject, lambda: _expected(session, lock, merged), folder)
-    checks = check_signatures(session, image, subject.manifest, lock, key) if key else ()
+    with watched(command_session(*([target] if target else [])), "verify") as (session, _):
+        lock, merged = obtain_lock(session, target, sources)
+        subject = (
+            subject_in_registry(session, str(signable(image))) if key else subject_of(session, image, name, engine)
+        )
+        with session.settings.work_folder("verify") as folder:
+            found = verify(lock, subject, lambda: _expected(session, lock, merged), folder)
+        checks = check_signatures(session, image, subject.manifest, lock, key) if key else ()
     if as_json:
         print_json(_document(lock, found, checks))
     else:
@@ -92,26 +93,27 @@ def _expected(session: Session, lock: Lock, sources: Sources) -> Callable[[str],
     if lock.image is None:
         raise UsageError("the lock does not contain the digest of its image", hint="`envbuilder lock`")
     add_files(session, lock, sources)
-    assemble([lock], lock.image.format, assembly_context(session, sources), lambda _event: None)
+    assemble([lock], lock.image.format, assembly_context(session, sources), session.listener)
     return session.store.verified
 
 
 def _print_verification(lock: Lock, found: Verification) -> None:
     if found.same:
-        click.echo(f"{found.subject.name} is identical to the image of the lock (compared: {found.proof})")
+        click.echo(folded(f"{found.subject.name} is identical to the image of the lock (compared: {found.proof})"))
         click.echo(f"  {found.expected.manifest}")
         return
-    click.echo(f"{found.subject.name} differs from the image of {lock.environment} in the lock")
+    click.echo(folded(f"{found.subject.name} differs from the image of {lock.environment} in the lock"))
     click.echo(f"  lock   {found.expected.manifest}")
     click.echo(f"  found  {found.subject.manifest or found.subject.config}")
     for difference in found.differences:
-        click.echo(f"layer {difference.layer}: {difference.problem}")
+        click.echo(folded(f"layer {difference.layer}: {difference.problem}"))
         for line in difference.files:
             click.echo(f"  {line}")
     if not found.differences:
-        click.echo("all layers are the same; the configuration differs (environment, labels, command or user)")
+        click.echo(folded("all layers are the same; the configuration differs (environment, labels, command or user)"))
     if found.subject.fetch is None:
-        click.echo("for the files that differ: `docker save IMAGE -o image.tar`, then `envbuilder verify image.tar`")
+        save = "`docker save IMAGE -o image.tar`, then `envbuilder verify image.tar`"
+        click.echo(folded(f"for the files that differ: {save}"))
 
 
 def _document(lock: Lock, found: Verification, checks: Sequence[SignatureCheck]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from envbuilder.curation.wheel_audit.measure import measure
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.ingredient_sources import Sources
-from envbuilder.oci.transfers import Transfer
+from envbuilder.oci.transfers import reported
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import downloads, package_index
 
@@ -34,12 +34,7 @@ class WheelMeasurements:
             report(f"downloading {file.file}")
             web = downloads(self.session, self.sources)
             with shown_progress() as show:
-                path = fetch(
-                    file,
-                    folder,
-                    web=web,
-                    progress=lambda done, whole: show(Transfer(item=file.file, current=done, total=whole)),
-                )
+                path = fetch(file, folder, web=web, progress=reported(show, file.file))
             report(f"measuring {file.file}")
             return measured_wheel(measure(path, folder))
 

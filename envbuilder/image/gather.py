@@ -23,7 +23,7 @@ from envbuilder.image.vendor.libraries import ArchiveFiles
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Lock, OwnFile, PackagePin, ToolName
 from envbuilder.oci.store import Store
-from envbuilder.oci.transfers import Transfer
+from envbuilder.oci.transfers import Listener, ignore, reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Gatherer:
     archives: ArchiveFiles
     bases: BaseContents
     progress: Callable[[str], None]
-    listener: Callable[[Transfer], None] = lambda _transfer: None
+    listener: Listener = ignore
 
     def gather(self, lock: Lock) -> tuple[str, ...]:
         """Fetch the files of a lock that are not in the store; return the digests of all files that a rebuild needs.
@@ -75,7 +75,9 @@ class Gatherer:
         yield from self._fetch_os_packages(lock)
         for archive in lock.archives:
             if not self.store.has(f"sha256:{archive.sha256}"):
-                yield from _attempted((archive.file,), partial(self.archives.fetch, archive, self._shown(archive.file)))
+                yield from _attempted(
+                    (archive.file,), partial(self.archives.fetch, archive, reported(self.listener, archive.file))
+                )
         if lock.python.sha256:
             yield from _attempted((lock.python.file,), lambda: self.store.take(self.files.archive(lock)))
         for tool in (ToolName.PROBE, HOOK):
@@ -99,10 +101,7 @@ class Gatherer:
             yield Unavailable(names=tuple(pin.file for pin in missing), error=error)
         for file in found:
             self.progress(f"fetching {file.file}")
-            yield from _attempted((file.file,), partial(self.packages.fetch, file, self._shown(file.file)))
-
-    def _shown(self, name: str) -> Callable[[int, int], None]:
-        return lambda done, size: self.listener(Transfer(item=name, current=done, total=size))
+            yield from _attempted((file.file,), partial(self.packages.fetch, file, reported(self.listener, file.file)))
 
     def _located(self, pins: Sequence[PackagePin], series: str) -> Sequence[IndexFile]:
         return self.packages.locate(pins, series) if pins else ()

@@ -75,7 +75,7 @@ def verify_cache(
         damaged: list[Damage] = []
         for holds, paths, check in _checks(cache, store):
             part = CachePart(holds=holds, count=len(paths), bytes=bytes_of(*paths))
-            progress(f"reading {part.count} {holds}")
+            progress(f"reading {holds}: {part.count}")
             with ThreadPoolExecutor(_THREADS) as pool:
                 reasons = list(pool.map(check, paths))
             parts.append(part)

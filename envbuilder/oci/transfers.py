@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """Progress of a layer that is pulled, pushed or exported.
+    """Progress of a file or layer that is fetched, pulled, pushed or exported.
 
     Attributes:
-        item: Layer or blob.
+        item: File, layer or blob.
         current: Bytes so far.
         total: Bytes in all; 0 if unknown.
     """
@@ -23,6 +25,18 @@ class Transfer:
     def is_complete(self) -> bool:
         """True if all bytes are there; False while the total is unknown."""
         return 0 < self.total <= self.current
+
+
+Listener: TypeAlias = Callable[[Transfer], None]
+
+
+def ignore(_transfer: Transfer) -> None:
+    """Ignore progress."""
+
+
+def reported(listener: Listener, item: str) -> Callable[[int, int], None]:
+    """Return a progress callback that receives the bytes of an item so far, and in all, and reports them."""
+    return lambda current, total: listener(Transfer(item=item, current=current, total=total))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,7 @@ from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.publishers import EVERY, place_of
 from envbuilder.lock.spec import Spec
 from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import reported
 from envbuilder.wiring.build_inputs import package_files
 from envbuilder.wiring.engines import docker_builder
 from envbuilder.wiring.ingredients import ingredient_sources
@@ -123,7 +124,7 @@ class ProofAdapters:
         if not store.has(digest):
             files = package_files(self.session, self.sources)
             for file in files.locate([pin], made.python.version.series):
-                files.fetch(file, lambda _done, _all: None)
+                files.fetch(file, reported(self.session.listener, file.file))
         return store.verified(digest)
 
     def _is_available(self, pin: ArchivePin, library: ArchivedLibrary) -> bool:
@@ -174,7 +175,7 @@ class StoredArchives:
         """See `OpenArchives.fetch`."""
         digest = f"sha256:{pin.sha256}"
         if not self.store.has(digest):
-            self.archives.files.fetch(pin, lambda _done, _all: None)
+            self.archives.files.fetch(pin, reported(self.archives.listener, pin.file))
         return self.store.verified(digest).stat().st_size
 
     def take(self, pin: ArchivePin) -> Mapping[str, str]:

@@ -74,7 +74,7 @@ def vendor_archives(session: Session, sources: Sources, *, offline: bool = False
         store=session.store,
         progress=session.progress,
     )
-    return VendorArchives(store=session.store, files=files, progress=session.progress)
+    return VendorArchives(store=session.store, files=files, progress=session.progress, listener=session.listener)
 
 
 def refuse_licenses(session: Session, lock: Lock, sources: Sources) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.parallel import Listener, ignore
 from envbuilder.oci.registry.push import Push
 from envbuilder.oci.store import Store
-from envbuilder.oci.transfers import PushResult
+from envbuilder.oci.transfers import Listener, PushResult, ignore
 
 
 def push(

@@ -33,7 +33,7 @@ from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Member, of_tar
 from envbuilder.oci.tar.writing import write
-from envbuilder.oci.transfers import Transfer
+from envbuilder.oci.transfers import Listener, Transfer, ignore
 
 _CONNECTIONS = 16
 
@@ -76,7 +76,7 @@ class DebTrees:
     archives: Mapping[BaseKind, DebArchive]
     work: Path
     progress: Callable[[str], None]
-    listener: Callable[[Transfer], None] = lambda _transfer: None
+    listener: Listener = ignore
     offline: bool = False
     mirror: FileMirror = NO_MIRROR
 

@@ -21,10 +21,11 @@ from envbuilder.oci.documents import EMPTY, artifact, entry
 from envbuilder.oci.images import Descriptor, LayerFormat, SmallBlob
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import TransferStopped
-from envbuilder.oci.registry.parallel import Listener, TransferState, in_parallel
+from envbuilder.oci.registry.parallel import TransferState, in_parallel
 from envbuilder.oci.registry.pull import fetch_blobs
 from envbuilder.oci.registry.push import Push
 from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import Listener
 
 T = TypeVar("T")
 

@@ -11,6 +11,7 @@ from envbuilder.image.vendor.extraction import extract, require_pinned
 from envbuilder.image.vendor.placement import placed
 from envbuilder.image.vendor.records import ArchiveRecords, TakenFile
 from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import Listener, ignore, reported
 
 
 class ArchiveFiles(Protocol):
@@ -39,11 +40,13 @@ class VendorArchives:
     Attributes:
         store: Holds archives, libraries and records.
         progress: Progress callback; receives one line of text.
+        listener: Receives the bytes of an archive that were fetched so far.
     """
 
     store: Store
     files: ArchiveFiles
     progress: Callable[[str], None]
+    listener: Listener = ignore
 
     def missing(self, pins: Sequence[ArchivePin]) -> tuple[ArchivePin, ...]:
         """Return the archives that have to be fetched: neither they nor all their libraries are in the store.
@@ -73,7 +76,7 @@ class VendorArchives:
         """Take the files of a pin out of its archive, also while another process does; errors as in `libraries`."""
         digest = f"sha256:{pin.sha256}"
         if not self.store.has(digest):
-            self.files.fetch(pin, lambda _done, _all: None)
+            self.files.fetch(pin, reported(self.listener, pin.file))
             if not self.store.has(digest) and (taken := self._known(pin)) is not None:
                 return taken
         taken = extract(pin, self.store.verified(digest), self.store, self.progress)

@@ -5,19 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from envbuilder.oci.registry.failures import TransferStopped
-from envbuilder.oci.transfers import Transfer
+from envbuilder.oci.transfers import Listener, Transfer, ignore
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-Listener: TypeAlias = Callable[[Transfer], None]
-
-
-def ignore(_transfer: Transfer) -> None:
-    """Ignore progress."""
 
 
 class TransferState:

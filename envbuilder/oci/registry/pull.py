@@ -14,9 +14,10 @@ from envbuilder.oci.documents import descriptor
 from envbuilder.oci.images import Descriptor, SmallBlob
 from envbuilder.oci.registry.client import RegistryClient, Repository
 from envbuilder.oci.registry.failures import Interrupted, patiently
-from envbuilder.oci.registry.parallel import Listener, TransferState, ignore, in_parallel
+from envbuilder.oci.registry.parallel import TransferState, in_parallel
 from envbuilder.oci.registry.transport import Answer
 from envbuilder.oci.store import Receiver, Store
+from envbuilder.oci.transfers import Listener, ignore
 
 _SYSTEM, _PROCESSOR = "linux", "amd64"
 _LONGEST_CONFIG = 16 << 20

@@ -16,11 +16,11 @@ from envbuilder.oci.documents import attached_blobs
 from envbuilder.oci.images import AssembledImage, Descriptor, SmallBlob
 from envbuilder.oci.registry import referrers
 from envbuilder.oci.registry.client import RegistryClient, Repository
-from envbuilder.oci.registry.parallel import Listener, TransferState, ignore, in_parallel
+from envbuilder.oci.registry.parallel import TransferState, in_parallel
 from envbuilder.oci.registry.upload_records import FOLDER, UploadRecord, UploadRecords
 from envbuilder.oci.registry.uploads import Upload, mount
 from envbuilder.oci.store import Store
-from envbuilder.oci.transfers import PushResult
+from envbuilder.oci.transfers import Listener, PushResult, ignore
 
 T = TypeVar("T")
 R = TypeVar("R")

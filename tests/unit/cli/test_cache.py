@@ -31,7 +31,7 @@ def test_damage_is_named_with_what_to_type_and_fails_the_command(envbuilder: Com
     assert ended.status == 1
     assert f"damaged: {store.folder}/sha256/" in ended.stdout
     assert "next: `envbuilder cache verify --remove`" in ended.stdout
-    assert "reading 2 downloads and layers" in ended.stderr
+    assert "reading downloads and layers: 2" in ended.stderr
 
 
 def test_damage_that_was_removed_does_not_fail_the_command(envbuilder: CommandLine) -> None:

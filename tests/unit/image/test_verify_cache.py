@@ -74,7 +74,7 @@ def test_what_is_as_it_was_is_counted(world: World) -> None:
     }
     assert all(part.bytes for part in found.parts)
     assert set(found.unchecked) == {room.name for room in ROOMS} - {"bases", "files", "trees"}
-    assert "reading 3 downloads and layers" in world.said
+    assert "reading downloads and layers: 3" in world.said
 
 
 def flip(path: Path) -> None:

@@ -21,11 +21,12 @@ from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import Interrupted, error_message
-from envbuilder.oci.registry.parallel import TransferState, ignore
+from envbuilder.oci.registry.parallel import TransferState
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.registry.transport import Answer, Request, Transport
 from envbuilder.oci.registry.uploads import Upload, commit_seconds
 from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import ignore
 from tests.fakes.pushing import push
 from tests.unit.oci.registry.conftest import Time, image_of, reference
 from tests.unit.oci.registry.faulty import Fault, Registry
