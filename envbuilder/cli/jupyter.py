@@ -22,9 +22,10 @@ from envbuilder.image.builder import Engine, ImageRequest
 from envbuilder.image.running.node_runtimes import NodeRuntime
 from envbuilder.image.servers import Server, check_is_free, free_port, jupyter, tensorboard, wait_for
 from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lockfile import LOCK
 from envbuilder.oci.runtime.command import PublishedPort
 from envbuilder.wiring.containers import ContainerOptions, server_port
-from envbuilder.wiring.engines import ENGINES, chosen_engine
+from envbuilder.wiring.engines import ENGINES, chosen_engine, engine_with, reference_of
 from envbuilder.wiring.profiles import built, request_with
 from envbuilder.wiring.session import Session
 
@@ -90,7 +91,7 @@ def serve(  # noqa: PLR0913  the options of `run`
     """
     _check(words, runtime, server)
     with watched(command_session(target), target or "lock") as (session, _):
-        engine = chosen_engine(session, engine, ())
+        engine = _engine(session, target, engine)
         if ENGINES[engine].own_network and options.no_network:
             raise UsageError(
                 f"a server without network cannot be reached with the engine {engine}",
@@ -106,6 +107,14 @@ def serve(  # noqa: PLR0913  the options of `run`
     container = _container(replace(options, ports=others), server.logs, started)
     with _printing_link(started, started.forwarding(session.settings.environ)):
         return run_container(session, (reference, runner), started.command, container)
+
+
+def _engine(session: Session, target: str | None, engine: Engine) -> Engine:
+    """Return the named engine, or the one that has the image without the server, or the first available one."""
+    name = target or str(LOCK)
+    if Path(name).is_file() or session.catalog.environment(name):
+        engine = engine_with(session, reference_of(session, name, engine), engine)
+    return chosen_engine(session, engine, ())
 
 
 def _request(session: Session, target: str | None, profile: str) -> ImageRequest:

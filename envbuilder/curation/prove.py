@@ -31,7 +31,7 @@ from envbuilder.diagnostics.checks.evaluation import run_bare_checks
 from envbuilder.diagnostics.checks.expectation import expect_bare
 from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
-from envbuilder.diagnostics.report.json_format import json_report
+from envbuilder.diagnostics.report.document import json_report
 from envbuilder.lock.closures import Answer, Closure, Measure, with_sizes
 from envbuilder.lock.resolve.requests import build_request, row_request
 from envbuilder.lock.resolve.resolver import Resolver

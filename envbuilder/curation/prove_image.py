@@ -15,7 +15,7 @@ from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.stand_ins.replacement import Replaced
 from envbuilder.diagnostics.checks.results import NotProven, Report, Tier
 from envbuilder.diagnostics.checks.stand_ins import CHECKS
-from envbuilder.diagnostics.report.json_format import json_report
+from envbuilder.diagnostics.report.document import json_report
 from envbuilder.diagnostics.validate import Validation
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest

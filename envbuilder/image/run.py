@@ -48,7 +48,10 @@ def prepare(
     """
     found = engine.image(request.image)
     if found is None:
-        raise UsageError(f"image not found: {request.image}", hint="build it with `envbuilder build ENV`, or pull it")
+        raise UsageError(
+            f"image not found: {request.image}",
+            hint="build it with `envbuilder build ENV|LOCK`, or pull it; assembled images: `envbuilder cache list`",
+        )
     wanted = replace(request, gpus=bool(request.devices) or (engine.info().gpus if gpus is None else gpus))
     given = dict(request.env)
     if memory is not None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from envbuilder.catalog.selection import meant
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import image_name, repository_of
 from envbuilder.image.assemble_builder import AssembleBuilder
-from envbuilder.image.builder import BuildOptions, Engine, Feature, ImageBuilder
+from envbuilder.image.builder import BuildOptions, Engine, Feature, ImageBuilder, default_names
 from envbuilder.image.docker.image_builder import DockerBuilder
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.run import FollowingEngine
 from envbuilder.lock.ingredient_sources import Sources
+from envbuilder.lock.lockfile import LOCK, read_lock
+from envbuilder.lock.targets import default_name
 from envbuilder.wiring.build_inputs import DockerIngredients, assembly_context, delivery, image_runner
 from envbuilder.wiring.image_names import checked_reference
 from envbuilder.wiring.layer_caches import caches_to_use
@@ -112,22 +115,26 @@ def chosen_engine(session: Session, engine: Engine, features: Collection[Feature
 
 def runner_of(session: Session, image: str, engine: Engine) -> FollowingEngine:
     """Return the runner for an image: of the named engine, or of the first that has the image, or that answers."""
+    return ENGINES[engine_with(session, image, engine)].runner(session)
+
+
+def engine_with(session: Session, image: str, engine: Engine) -> Engine:
+    """Return the named engine, or the first that has an image, or that answers."""
     if engine is not Engine.AUTO:
-        return ENGINES[engine].runner(session)
+        return engine
     answering = []
-    for registered in ENGINES.values():
-        runner = registered.runner(session)
+    for each, registered in ENGINES.items():
         try:
-            if runner.image(image) is not None:
-                return runner
-            answering.append(runner)
+            if registered.runner(session).image(image) is not None:
+                return each
+            answering.append(each)
         except EngineUnavailable:
             session.progress("no container engine answers; looking among the assembled images")
     return answering[0]
 
 
 def reference_of(session: Session, name: str, engine: Engine) -> str:
-    """Return the reference of a named image: that of an environment, one built with this name, or the name itself.
+    """Return the reference of an image: of a lock or an environment, one built with this name, or the name itself.
 
     The short name of a release means its environment only if no image was built with it. `envbuilder/` may be omitted
     before a name with a tag, too.
@@ -135,6 +142,12 @@ def reference_of(session: Session, name: str, engine: Engine) -> str:
     Raises:
         UsageError: It is not a reference; or the short name of a release with several environments.
     """
+    if name.endswith(LOCK.suffix) and Path(name).is_file():
+        lock = read_lock(Path(name))
+        given = lock.name or default_name(
+            Path(name), lock.environment, [row.id for row in session.catalog.environments]
+        )
+        return default_names(replace(lock, name=given))[0]
     try:
         built = f"{repository_of(image_name(name))}:latest"
     except ValueError:

@@ -12,7 +12,7 @@ from envbuilder.cli.documents import advice, environments, gpus, images, locks, 
 from envbuilder.cluster.fleet.report.document import fleet_schema
 from envbuilder.core.conversion.json_schema import json_schema
 from envbuilder.diagnostics.facts.facts import FACTS_SCHEMA, Facts
-from envbuilder.diagnostics.report.json_format import report_schema
+from envbuilder.diagnostics.report.document import report_schema
 from envbuilder.lock.lockfile import LockDocument
 from envbuilder.lock.prioritized_files import PrioritizedDocument
 from envbuilder.lock.spec import SpecDocument

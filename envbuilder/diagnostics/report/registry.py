@@ -9,8 +9,8 @@ from typing import TypeAlias, TypeVar
 
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.checks.results import Report
+from envbuilder.diagnostics.report.document import json_report
 from envbuilder.diagnostics.report.html_format import html_report
-from envbuilder.diagnostics.report.json_format import json_report
 from envbuilder.diagnostics.report.junit_format import junit_report
 from envbuilder.diagnostics.report.markdown_format import markdown_report
 from envbuilder.diagnostics.report.text_format import text_report

@@ -17,7 +17,7 @@ from envbuilder.curation.prove import prove
 from envbuilder.curation.prove_image import ImageProof
 from envbuilder.curation.stand_ins.replacement import Replaced
 from envbuilder.diagnostics.checks.results import CheckResult, NotProven, Report, Tier
-from envbuilder.diagnostics.report.json_format import json_report
+from envbuilder.diagnostics.report.document import json_report
 from envbuilder.diagnostics.validate import Validation
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock

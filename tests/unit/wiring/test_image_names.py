@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,19 @@ def test_a_name_means_what_was_built_under_it(envbuilder: CommandLine) -> None:
     assert reference_of(session, "tf-2.4", Engine.AUTO) == "envbuilder/tf-2.4-cuda11.0:latest"
     for other in ("nlp", "vision:1", "team/vision", "localhost:5000/vision", "image.tar", "sha256:" + "0" * 64):
         assert reference_of(session, other, Engine.AUTO) == other
+
+
+def test_a_lock_means_the_image_that_is_built_from_it(envbuilder: CommandLine) -> None:
+    session = Session(settings(), small_catalog(), print)
+    folder = envbuilder.folder / "My_Team"
+    folder.mkdir()
+    for file_name, name, meant in (
+        ("envbuilder.lock", "", "envbuilder/my-team:latest"),
+        ("nlp.lock", "", "envbuilder/nlp:latest"),
+        ("other.lock", "vision", "envbuilder/vision:latest"),
+    ):
+        (folder / file_name).write_text(dump(replace(good_lock(), name=name)), encoding="utf-8")
+        assert reference_of(session, str(folder / file_name), Engine.AUTO) == meant
 
 
 def test_two_images_of_one_name_are_refused_before_anything_is_built(envbuilder: CommandLine) -> None:

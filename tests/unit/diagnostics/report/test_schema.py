@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from envbuilder.diagnostics.checks.results import Report, Tier
-from envbuilder.diagnostics.report.json_format import report_schema
+from envbuilder.diagnostics.report.document import report_schema
 from envbuilder.diagnostics.report.registry import FORMATS
 from tests.golden.reported import REPORTED
 from tests.unit.diagnostics.report.test_reporting import REPORT, reports
