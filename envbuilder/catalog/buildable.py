@@ -214,7 +214,7 @@ def _base_obstacle(system: BaseSystem, inventory: Inventory) -> _Obstacle | None
         word = system.kind.value
         return _Obstacle(
             verdict=Buildability.NO,
-            reason=f"{system.id} needs the archive of {word.capitalize()}, and none is configured on this host",
+            reason=without_archive(f"a base of {word.capitalize()} packages needs", system.kind),
             hint=f"use --{word}-mirror URL, or `export ENVBUILDER_{word.upper()}_MIRROR=URL`",
         )
     match system.publication.state:
@@ -228,6 +228,16 @@ def _base_obstacle(system: BaseSystem, inventory: Inventory) -> _Obstacle | None
                 reason=f"{_name(system)} may no longer be published ({system.publication.note})",
                 hint="try to build it, or use a registry that has it: --registry-mirror HOST[:PORT]",
             )
+
+
+def without_archive(subject: str, kind: BaseKind) -> str:
+    """Return what a host lacks that has no archive of a distribution.
+
+    Args:
+        subject: Subject and verb: the part that needs the archive.
+        kind: The distribution.
+    """
+    return f"{subject} an archive of {kind.value.capitalize()}, and this host has none in its apt configuration"
 
 
 def _withdrawn(system: BaseSystem, mirror: str) -> _Obstacle:

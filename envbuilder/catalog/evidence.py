@@ -28,6 +28,11 @@ class Grade(StrEnum):
         """Position from weakest to strongest, from 0."""
         return list(Grade).index(self)
 
+    @property
+    def is_run(self) -> bool:
+        """True if the software ran; False if the proof was read or computed."""
+        return self.rank >= Grade.CPU.rank
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Documented:

@@ -47,6 +47,7 @@ from envbuilder.wiring.machines import machines
 from envbuilder.wiring.other_pythons import examined_pythons
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.trust import remember_own_lock
 
 _SOURCE_SECONDS = 300
 
@@ -279,7 +280,8 @@ def _elsewhere(found: Conclusions) -> tuple[tuple[OwnFile, ...], tuple[UnusedLin
 def _resolve(session: Session, spec: Spec, *, seconds: float | None = None) -> None:
     built = f", {', '.join(spec.source_builds)} from source" if spec.source_builds else ""
     limit = "" if seconds is None else f" (at most {seconds:.0f} s)"
-    notice(f"resolving {len(spec.packages)} packages on {spec.environment}{built}{limit}")
+    count = len(spec.packages)
+    notice(f"resolving {count} package{'' if count == 1 else 's'} on {spec.environment}{built}{limit}")
     unpinned_lock(session, spec, seconds=TIME_LIMIT if seconds is None else seconds)
 
 
@@ -290,4 +292,5 @@ def _locked(session: Session, path: Path, sources: Sources, target: Path) -> Loc
         made = locked(watching, spec)
         keep_own_files(spec.files, session.store)
     write_text(target, dump(made))
+    remember_own_lock(session, made, Sources())
     return made

@@ -12,12 +12,13 @@ from envbuilder.cli.output.streams import visible
 from envbuilder.core.cache_directories import KEPT, STORE, bytes_of
 from envbuilder.core.structure import document_of
 from envbuilder.core.units import size
-from envbuilder.image.cache_usage import prune, room_usage, usage
+from envbuilder.image.cache_usage import prune, remove_image, room_usage, usage
 from envbuilder.image.layers.records import Records
 from envbuilder.image.running.changes import kept_in
 from envbuilder.image.verify_cache import CacheState, verify_cache
 from envbuilder.oci.store import Store
 from envbuilder.wiring.node_runtimes import remove_changes
+from envbuilder.wiring.settings import Settings
 
 
 @click.group("cache", cls=Group)
@@ -115,9 +116,21 @@ def prune_command(*, everything: bool, as_json: bool) -> None:
 @command.command("remove")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def remove_command(names: tuple[str, ...]) -> None:
-    """Remove changes that were kept by `envbuilder run --keep NAME`."""
+    """Remove assembled images, or changes that were kept by `envbuilder run --keep NAME`.
+
+    NAME is as `envbuilder cache list` shows it. Layers that other images need stay.
+    """
     here = command_settings()
-    click.echo(f"freed {size(sum(remove_changes(here, name) for name in names))}")
+    click.echo(f"freed {size(sum(_removed(here, name) for name in names))}")
+
+
+def _removed(here: Settings, name: str) -> int:
+    """Remove kept changes of a name, or the image of this name; return the bytes freed."""
+    # Names of changes have neither.
+    if "/" not in name and ":" not in name:
+        return remove_changes(here, name)
+    store = Store(folder=here.room(STORE))
+    return remove_image(here.cache, store, Records(store=store), name)
 
 
 @command.command("verify")

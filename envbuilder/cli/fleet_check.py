@@ -20,7 +20,7 @@ from envbuilder.cluster.fleet.report.document import fleet_json
 from envbuilder.cluster.fleet.report.formats import fleet_format
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
-from envbuilder.lock.lockfile import lock_path, read_lock
+from envbuilder.lock.lockfile import lock_path, missing_lock, read_lock
 from envbuilder.wiring.spec_catalogs import catalog_of_targets
 
 _MOST_CONSTRAINED = 8
@@ -99,7 +99,7 @@ def _images(catalog: Catalog, locks: tuple[str, ...], environments: tuple[str, .
     for name in locks:
         path = lock_path(name)
         if path is None:
-            raise UsageError(f"lock not found: {name}", hint=f"for an environment of the catalog: --environment {name}")
+            raise missing_lock(name, hint=f"for an environment of the catalog: --environment {name}")
         lock = read_lock(path)
         yield image_of_lock(str(path), find(catalog, lock.environment), lock)
     for pattern in environments:

@@ -20,7 +20,7 @@ from envbuilder.image.lock_files import keep_own_files
 from envbuilder.lock.diff import compare
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
-from envbuilder.lock.lockfile import SPEC, digest, dump, read_lock, replaced_lock
+from envbuilder.lock.lockfile import LOCK, SPEC, digest, dump, missing_lock, read_lock, replaced_lock
 from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.staleness import out_of_date, staleness
 from envbuilder.lock.targets import load_spec
@@ -28,7 +28,7 @@ from envbuilder.wiring.image_digests import with_image
 from envbuilder.wiring.locks import locked, unpinned_lock
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.spec_catalogs import catalog_of_spec
-from envbuilder.wiring.trust import report_spec_trust
+from envbuilder.wiring.trust import remember_own_lock, report_spec_trust
 
 
 def _day(*, upgrade: bool, as_of: str | None) -> date | None:
@@ -106,6 +106,8 @@ def command(  # noqa: PLR0913  one parameter for each option
         if not no_image:
             made = with_image(session, made, spec.sources, before)
     write_text(target, dump(made))
+    if not made.unpinned:
+        remember_own_lock(session, made, Sources())
     _print_lock(made, before, target, as_json=as_json)
 
 
@@ -127,7 +129,7 @@ def _again(file: Path) -> str:
 
 def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: bool) -> None:
     if not target.is_file():
-        raise UsageError(f"lock not found: {target}", hint=_again(file))
+        raise missing_lock(target, hint=_again(file))
     changes = staleness(catalog, spec, read_lock(target))
     if as_json:
         document = [change_document(change) for change in changes]
@@ -156,3 +158,5 @@ def _print_lock(made: Lock, before: Lock | None, target: Path, *, as_json: bool)
     print_changes(changes)
     for deviation in made.differences:
         click.echo(folded(f"deviation: {deviation}"))
+    if not made.unpinned:
+        click.echo(folded(f"next: `envbuilder build{'' if target == LOCK else f' {target}'}`"))

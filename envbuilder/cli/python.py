@@ -59,6 +59,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
     click.echo(f"runs on glibc {archive.glibc} or later; needs {', '.join(archive.needs)}")
     if archive.missing:
         click.echo(f"without the optional modules {', '.join(archive.missing)}")
+    click.echo(folded("kept in the cache directory, where `envbuilder lock` and `envbuilder build` find it"))
 
 
 @command.command("list")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.cache_directories import ROOMS, TREES, Room, bytes_of, entries_of, remove, unused
+from envbuilder.core.errors import UsageError
 from envbuilder.image.layers.records import KeptImage, Records
 from envbuilder.image.running.image_runner import in_use
 from envbuilder.image.vendor.records import ARCHIVE_RECORDS
@@ -73,6 +74,26 @@ def usage(store: Store, records: Records) -> Usage:
 def room_usage(cache: Path) -> tuple[tuple[Room, int], ...]:
     """Return each directory of the cache beside the store, with its bytes on disk."""
     return tuple((room, bytes_of(*entries_of(cache, room))) for room in ROOMS)
+
+
+def remove_image(cache: Path, store: Store, records: Records, name: str) -> int:
+    """Remove a name of an image, and what only this image needs; return the bytes freed.
+
+    Waits until no build uses the store. The unpacked image stays while a run uses it.
+
+    Raises:
+        UsageError: There is no such image.
+    """
+    with store.alone():
+        found = records.image(name)
+        if found is None:
+            raise UsageError(f"image not found: {name}", hint="`envbuilder cache list` shows the names")
+        records.forget_image(found.name)
+        left = tuple(records.images())
+        needed = {digest for other in left for digest in _digests(other)}
+        freed = sum(store.remove(digest) for digest in sorted(_digests(found) - needed))
+        images = frozenset(kept.image.manifest.descriptor.digest.partition(":")[2] for kept in left)
+        return freed + _prune_trees(cache, store, images)[0]
 
 
 def prune(cache: Path, store: Store, records: Records, *, everything: bool) -> Pruned:

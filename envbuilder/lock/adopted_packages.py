@@ -18,6 +18,10 @@ _FAILED_BUILD = re.compile(
     r"(?:No module named '(?P<module>[\w.]+)'|.{0,150}?(?= hint:|$)))"
 )
 """What uv prints of a build that fails; the traceback of the build ends with the error."""
+_FAILED_FILE = re.compile(
+    r"Failed to (?:download|extract|fetch|read)[^`']*[`'](?P<package>[^`']+)[`'].*cause: (?P<cause>.+)$"
+)
+"""What uv prints of a file that it cannot read; the last cause is the exact one."""
 _WORDS = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
@@ -167,6 +171,9 @@ def _reason(problem: ResolutionFailed) -> str:
     if failed:
         missing = f" (list `{failed['module']}` under `build_requires` to build it)" if failed["module"] else ""
         return f"the build of {failed['package']} fails: {failed['error']}{missing}"
+    unread = _FAILED_FILE.search(text)
+    if unread:
+        return f"the file of {unread['package']} cannot be read: {unread['cause']}"
     _, because, explanation = text.partition("Because ")
     return explanation.split(", we can conclude")[0] if because else text
 

@@ -155,8 +155,13 @@ def lock_path(name: str | None, *, instead: str = "name an environment: `envbuil
     if path.is_dir() and (path / LOCK).is_file():
         return path / LOCK
     if "/" in name or path.suffix == ".lock":
-        raise UsageError(f"lock not found: {name}", hint="`envbuilder lock` creates one from an envbuilder.yaml")
+        raise missing_lock(name, hint="`envbuilder lock` creates one from an envbuilder.yaml")
     return None
+
+
+def missing_lock(name: str | Path, *, hint: str) -> UsageError:
+    """Return the error for a lock that does not exist."""
+    return UsageError(f"lock not found: {name}", hint=hint)
 
 
 def read_lock(path: Path) -> Lock:

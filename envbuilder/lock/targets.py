@@ -71,11 +71,21 @@ def default_name(path: Path, environment: str, rows: Collection[str]) -> str:
         rows: Ids of the catalog's environments, which a team's lock never uses as its name.
     """
     given = path.resolve().parent.name if path.name == LOCK.name else path.stem
-    words = re.sub(r"[^a-z0-9]+", "-", given.lower())[:_MOST_CHARACTERS].strip("-") or environment
+    words = image_words(given) or environment
     try:
         return image_name(f"own-{words}" if words in rows else words)
     except ValueError:
         return f"own-{words}"
+
+
+def image_words(text: str) -> str:
+    """Return the name of a file or directory with the characters of an image name only; may be empty.
+
+    Example:
+        >>> image_words("Sequence_Tagging")
+        'sequence-tagging'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.lower())[:_MOST_CHARACTERS].strip("-")
 
 
 def load_spec(path: Path, catalog: Catalog) -> Spec:

@@ -17,7 +17,7 @@ from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.run import FollowingEngine
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lockfile import LOCK, read_lock
-from envbuilder.lock.targets import default_name
+from envbuilder.lock.targets import default_name, image_words
 from envbuilder.wiring.build_inputs import DockerIngredients, assembly_context, delivery, image_runner
 from envbuilder.wiring.image_names import checked_reference
 from envbuilder.wiring.layer_caches import caches_to_use
@@ -157,7 +157,11 @@ def reference_of(session: Session, name: str, engine: Engine) -> str:
     if _is_built(session, built, engine):
         return built
     row = meant(session.catalog, name)
-    return f"{repository_of(row.id)}:latest" if row else name
+    if row:
+        return f"{repository_of(row.id)}:latest"
+    # The image of a lock in the directory seq_tagging is called seq-tagging.
+    of_directory = f"{repository_of(image_words(name))}:latest"
+    return of_directory if _is_built(session, of_directory, engine) else name
 
 
 def _tagged(session: Session, name: str, engine: Engine) -> str:

@@ -81,7 +81,8 @@ def clone(address: str, folder: Path, environ: Mapping[str, str]) -> None:
     if done.returncode:
         message = _shown(done.stderr.strip()) or f"exit status {done.returncode}"
         raise SourceUnreachable(
-            f"git cannot clone {_shown(address)}: {message}", hint="check the address, the network and your access"
+            f"git cannot clone {_shown(address)}: {message}",
+            hint="check the address, the network, your access, and by `git fsck` the repository itself",
         )
 
 
@@ -96,8 +97,9 @@ def last_change(folder: Path) -> date | None:
 
 
 def _shown(text: str) -> str:
-    """Return a text without the credentials of addresses in it."""
-    return _CREDENTIALS.sub("", text)
+    """Return a text without the credentials of addresses and the control characters in it."""
+    plain = "\n".join("".join(filter(str.isprintable, line)).rstrip() for line in text.splitlines())
+    return _CREDENTIALS.sub("", plain)
 
 
 def _environ(environ: Mapping[str, str]) -> dict[str, str]:

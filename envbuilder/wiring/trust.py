@@ -47,6 +47,11 @@ def report_lock_trust(
             session.progress(f"  {sentence}")
 
 
+def remember_own_lock(session: Session, lock: Lock, sources: Sources) -> None:
+    """Record a lock that this user just made: what it trusts was printed for its spec."""
+    is_new(session.settings.use("seen"), lock, trusts(session, lock, sources))
+
+
 def report_spec_trust(session: Session, spec: Spec) -> None:
     """Print the trust statements about locking a spec beyond the defaults."""
     origins = _origins(session, spec.sources)

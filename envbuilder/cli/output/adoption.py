@@ -84,7 +84,8 @@ def _headline(adoption: Adoption) -> str:
     advice = adoption.choice.advice
     if advice is None:
         return "No environment fits. The nearest ones and what to change"
-    contents = f"TensorFlow {advice.tensorflow}, Python {advice.python}, proven: {advice.proven}"
+    proven = advice.proven if advice.proven.is_run else f"{advice.proven}, never run here"
+    contents = f"TensorFlow {advice.tensorflow}, Python {advice.python}, proven: {proven}"
     return f"Environment {advice.environment}: {contents}"
 
 

@@ -30,9 +30,16 @@ def print_built(images: Sequence[BuiltImage]) -> None:
     if len(images) > 1:
         _print_sharing(images)
     click.echo(_totals(images))
-    # An image that is in the registry only can be read, but not run.
-    tier = "" if images[0].is_here else "--tier static "
-    click.echo(f"next: `envbuilder validate {tier}{images[0].names[0]}`")
+    click.echo(folded(f"next: {_next(images[0])}"))
+
+
+def _next(image: BuiltImage) -> str:
+    name = image.names[0]
+    if not image.is_here:
+        # An image that is in the registry only can be read, but not run.
+        return f"`envbuilder validate --tier static {name}`"
+    short = name.removeprefix("envbuilder/").removesuffix(":latest")
+    return f"`envbuilder validate {name}`; a shell inside: `envbuilder shell {short}`"
 
 
 def _layer_table(layers: Sequence[BuiltLayer]) -> str:

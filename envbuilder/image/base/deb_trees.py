@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from envbuilder.catalog.buildable import without_archive
 from envbuilder.catalog.environments import BaseKind, BaseSystem
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.http.origins import without_login
@@ -48,7 +49,7 @@ def no_archive(subject: str, distribution: DebDistribution, error: type[SourceUn
     """
     word = distribution.kind.value
     raise error(
-        f"{subject} an archive of {distribution.title}, and this host has none in its apt configuration",
+        without_archive(subject, distribution.kind),
         hint=f"set one: {distribution.mirror_option}, ENVBUILDER_{word.upper()}_MIRROR, or `sources: {word}_mirror:`",
     )
 

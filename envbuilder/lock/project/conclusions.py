@@ -58,7 +58,7 @@ _LINUX = {"os_name": "posix", "sys_platform": "linux", "platform_machine": "x86_
 
 
 class Device(StrEnum):
-    """Device that a project is written for; unknown unless a package or an image says it."""
+    """Device that a project is written for; unknown unless a package, an image or a release of CUDA says it."""
 
     CPU = "cpu"
     GPU = "gpu"
@@ -229,10 +229,15 @@ def _is_range(text: str) -> bool:
 
 
 def _device(clues: Iterable[Clue]) -> Device:
-    """Return the device of the surest clue; a GPU where equal ones differ."""
-    about = [clue for clue in clues if clue.kind is ClueKind.DEVICE]
-    best = max(about, key=lambda clue: (clue.confidence, clue.value == Device.GPU), default=None)
-    return Device(best.value) if best else Device.UNKNOWN
+    """Return the device of the surest clue; a GPU where equal ones differ. CUDA and cuDNN are for GPUs."""
+    about = [
+        (clue.confidence, clue.kind is not ClueKind.DEVICE or clue.value == Device.GPU)
+        for clue in clues
+        if clue.kind in {ClueKind.DEVICE, ClueKind.CUDA, ClueKind.CUDNN}
+    ]
+    if not about:
+        return Device.UNKNOWN
+    return Device.GPU if max(about)[1] else Device.CPU
 
 
 def _releases(clues: Iterable[Clue], api: ApiMap) -> tuple[tuple[Release, ...], Mapping[Release, tuple[Clue, ...]]]:

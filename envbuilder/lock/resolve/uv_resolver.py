@@ -127,7 +127,13 @@ def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreac
             hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index under `sources:`",
         )
     explanation = _MARKERS.sub("", explanation)
-    problem = f"the packages conflict for Python {wanted.python} as of {wanted.cutoff}"
+    for_whom = f"for Python {wanted.python} as of {wanted.cutoff}"
+    if "No solution found" not in output:
+        return ResolutionFailed(
+            f"the packages cannot be resolved {for_whom}:\n{explanation}",
+            hint="choose another version of the package that uv names, or leave it out",
+        )
+    problem = f"the packages conflict {for_whom}"
     version = _provided_in(explanation, wanted)
     if version:
         return ResolutionFailed(

@@ -137,7 +137,11 @@ def test_an_old_python_comes_from_ubuntu_where_its_archive_is_configured() -> No
     found = buildable(row("tf-1.7-cpu"), both)
     assert (found.verdict, found.base) == (Buildability.YES, "ubuntu-bionic")
     without = each_base(row("tf-1.7-cpu"), Inventory())[1]
-    assert without.reasons == ("ubuntu-bionic needs the archive of Ubuntu, and none is configured on this host",)
+    [reason] = without.reasons
+    assert (
+        reason
+        == "a base of Ubuntu packages needs an archive of Ubuntu, and this host has none in its apt configuration"
+    )
     assert without.hint == "use --ubuntu-mirror URL, or `export ENVBUILDER_UBUNTU_MIRROR=URL`"
 
 

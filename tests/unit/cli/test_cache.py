@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+from envbuilder.image.layers.records import KeptImage, Records
 from envbuilder.oci.store import Store
 from tests.unit.cli.running import CommandLine
+from tests.unit.oci.layout.images import file, image
 
 
 def damaged_cache(envbuilder: CommandLine) -> Store:
@@ -43,6 +45,20 @@ def test_damage_that_was_removed_does_not_fail_the_command(envbuilder: CommandLi
     assert [each["count"] for each in document["checked"]] == [2]
     assert len(list(store.entries())) == 1
     assert json.loads(envbuilder("cache", "verify", "--json").stdout)["damaged"] == []
+
+
+def test_an_image_and_kept_changes_are_removed_by_the_names_of_the_list(envbuilder: CommandLine) -> None:
+    store = Store(folder=envbuilder.folder / "cache" / "store")
+    made = image(store, [file("a", b"b" * 5000)])
+    Records(store=store).keep_image(KeptImage(name="envbuilder/mine:latest", image=made, lock="sha256:" + "ab" * 32))
+    ended = envbuilder("cache", "remove", "envbuilder/mine:latest")
+    assert (ended.status, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("freed ")
+    assert json.loads(envbuilder("cache", "list", "--json").stdout)["images"] == []
+    again = envbuilder("cache", "remove", "envbuilder/mine:latest")
+    assert again.status == 2
+    assert "image not found: envbuilder/mine:latest" in again.stderr
+    assert "no changes are kept as mine" in envbuilder("cache", "remove", "mine").stderr
 
 
 def test_the_list_of_a_damaged_cache_has_no_traceback(envbuilder: CommandLine) -> None:

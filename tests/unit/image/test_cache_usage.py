@@ -9,8 +9,9 @@ import pytest
 
 from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.core.cache_directories import ROOMS, bytes_of, use_room
+from envbuilder.core.errors import UsageError
 from envbuilder.core.tree_manifests import holds, write_manifest
-from envbuilder.image.cache_usage import Pruned, prune, room_usage, usage
+from envbuilder.image.cache_usage import Pruned, prune, remove_image, room_usage, usage
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import KeptImage, LayerRecord, Records
 from envbuilder.image.running.image_runner import in_use
@@ -107,6 +108,19 @@ def test_what_an_image_needs_stays(cache: Path, store: Store, records: Records) 
     again = Records(store=Store(folder=store.folder)).image("env:1")
     assert again is not None
     assert again.image == one
+
+
+def test_one_image_is_removed_and_what_others_need_stays(cache: Path, store: Store, records: Records) -> None:
+    one, two = kept(records, "env:1", b"one"), kept(records, "env:2", b"two" * 50)
+    kept(records, "env:latest", b"two" * 50)
+    download = store.put(b"a wheel")
+    expected = total(store, digests(one) - digests(two))
+    assert remove_image(cache, store, records, "env:1") == expected > 0
+    assert {digest for digest, _, _ in store.entries()} == digests(two) | {download}
+    assert remove_image(cache, store, records, "env:2") == 0
+    assert [each.name for each in records.images()] == ["env:latest"]
+    with pytest.raises(UsageError, match="image not found: env:1"):
+        remove_image(cache, store, records, "env:1")
 
 
 def test_everything_means_images_too(cache: Path, store: Store, records: Records) -> None:

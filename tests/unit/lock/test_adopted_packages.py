@@ -74,6 +74,20 @@ def test_a_build_that_fails_says_its_error_and_not_its_traceback() -> None:
     )
 
 
+def test_a_damaged_file_says_what_is_wrong_with_it() -> None:
+    class Damaged(Index):
+        def resolve(self, spec: Spec, *, seconds: float | None = None) -> None:
+            super().resolve(spec, seconds=seconds)
+            if spec.source_builds:
+                raise ResolutionFailed(
+                    "the packages cannot be resolved:\nerror: Failed to download and build `b==1`\n"
+                    "  cause: Failed to extract archive: b==1\n  cause: Invalid tar file\n  cause: invalid tar checksum"
+                )
+
+    _, [change] = tried(spec("b==1"), Damaged(source_only=("b",)))
+    assert change.reason.endswith("; from source: the file of b==1 cannot be read: invalid tar checksum")
+
+
 def test_a_package_that_is_nowhere_is_left_out() -> None:
     found, [change] = tried(spec("a", "b==1"), Index("b==1", "b"))
     assert (found.packages, change.after) == (("a",), "")

@@ -6,7 +6,10 @@ import subprocess
 from datetime import date
 from pathlib import Path
 
-from envbuilder.wiring.git_checkouts import last_change
+import pytest
+
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.wiring.git_checkouts import clone, last_change
 
 
 def git(folder: Path, *words: str) -> None:
@@ -35,3 +38,16 @@ def test_the_day_of_the_last_commit_without_starting_programs_of_the_repository(
 
 def test_a_directory_without_git_has_no_day(tmp_path: Path) -> None:
     assert last_change(tmp_path) is None
+
+
+def test_the_message_of_a_failed_clone_has_no_control_characters(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(
+        "#!/bin/sh\nprintf 'remote: bad object\\0\\nfatal: \\033[31mearly EOF   \\n' >&2\nexit 128\n", encoding="utf-8"
+    )
+    program.chmod(0o755)
+    with pytest.raises(SourceUnreachable) as caught:
+        clone("https://me:secret@git.example/a", tmp_path / "a", {"PATH": str(program.parent)})
+    assert caught.value.message == ("git cannot clone https://git.example/a: remote: bad object\nfatal: [31mearly EOF")
+    assert "git fsck" in caught.value.hint

@@ -79,6 +79,9 @@ def test_a_name_means_what_was_built_under_it(envbuilder: CommandLine) -> None:
     assert reference_of(session, "vision", Engine.DOCKER) == "vision"
     assert reference_of(session, "tf-2.15-cpu", Engine.AUTO) == "envbuilder/tf-2.15-cpu:latest"
     assert reference_of(session, "tf-2.4", Engine.AUTO) == "envbuilder/tf-2.4-cuda11.0:latest"
+    assert reference_of(session, "my_project", Engine.AUTO) == "my_project"
+    session.records.keep_image(KeptImage(name="envbuilder/my-project:latest", image=made, lock=digest(good_lock())))
+    assert reference_of(session, "my_project", Engine.AUTO) == "envbuilder/my-project:latest"
     for other in ("nlp", "vision:1", "team/vision", "localhost:5000/vision", "image.tar", "sha256:" + "0" * 64):
         assert reference_of(session, other, Engine.AUTO) == other
 

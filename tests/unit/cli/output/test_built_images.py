@@ -86,7 +86,9 @@ def test_the_text_names_layers_destinations_and_the_next_command(capsys: pytest.
     assert "wrote image.tar\nloaded into the engine: 7 B in 1 layers, 3 already present\n" in text
     assert f"pushed localhost:5000/a:1: 10 B in 1 layers, 2 already present; 0.5s\n  {PUSH.digest}\n" in text
     assert "note: libodd.so is missing\n" in text
-    assert text.endswith("2.5s, 400 B downloaded\nnext: `envbuilder validate a:1`\n")
+    assert text.endswith(
+        "2.5s, 400 B downloaded\nnext: `envbuilder validate a:1`; a shell inside: `envbuilder shell a:1`\n"
+    )
 
 
 def test_the_next_command_reads_an_image_that_is_in_the_registry_only(capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,7 +101,7 @@ def test_the_text_leaves_out_what_an_engine_does_not_know(capsys: pytest.Capture
     text = capsys.readouterr().out
     assert "made" not in text
     assert f"{LOCK.environment}: 5 MiB in 1 layers\n  {RENDERED.id}\n  b:1\n" in text
-    assert text.endswith("1.0s by buildkit\nnext: `envbuilder validate b:1`\n")
+    assert text.endswith("1.0s by buildkit\nnext: `envbuilder validate b:1`; a shell inside: `envbuilder shell b:1`\n")
 
 
 def test_several_images_show_what_they_share_instead_of_their_layers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -269,6 +269,20 @@ def test_a_surer_clue_comes_before_one_that_was_guessed_and_a_difference_is_told
     assert found.device is Device.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("files", "device"),
+    [
+        ({"environment.yml": "dependencies:\n- cudatoolkit=10.1\n- tensorflow=2.3\n"}, Device.GPU),
+        ({"environment.yml": "dependencies:\n- tensorflow=2.3\n"}, Device.UNKNOWN),
+        ({"requirements.txt": "tensorflow-cpu==2.4\n"}, Device.CPU),
+        # A README may list what a GPU needs; the requirement is surer.
+        ({"requirements.txt": "tensorflow-cpu==2.4\n", "README.md": "Install CUDA 11.0.\n"}, Device.CPU),
+    ],
+)
+def test_a_release_of_cuda_says_that_a_project_is_for_gpus(files: dict[str, str], device: Device) -> None:
+    assert conclude(read_project(files), ApiMap()).device is device
+
+
 def test_imports_become_packages_only_where_nothing_is_required() -> None:
     code = "import os, sklearn, own\nfrom yaml import load\nfrom . import near\nimport tensorflow\n"
     files = {"main.py": code, "own/__init__.py": ""}

@@ -244,6 +244,14 @@ def test_packages_that_do_not_go_together_are_told_in_uvs_words(tmp_path: Path, 
     assert "noise" not in str(caught.value)
 
 
+def test_a_package_that_uv_cannot_read_is_not_called_a_conflict(tmp_path: Path) -> None:
+    output = "error: Failed to download and build `a==1`\n  cause: Failed to extract archive: a==1\n"
+    with pytest.raises(ResolutionFailed, match=r"cannot be resolved for Python 3\.8") as caught:
+        fails(tmp_path, output).resolve(WANTED)
+    assert "conflict" not in caught.value.message
+    assert "leave it out" in caught.value.hint
+
+
 # As uv 0.13 writes it, for tensorflow-text==2.16.1 beside a stand-in for tensorflow 2.15.1.
 CONFLICT = """\
 error: No solution found when resolving dependencies
