@@ -13,7 +13,8 @@ from envbuilder.core.http.origins import is_loopback
 from envbuilder.core.http.retries import Pacing
 from envbuilder.core.json_fields import at, parsed, text
 from envbuilder.oci.registry.credentials import Credentials
-from envbuilder.oci.registry.failures import patiently, refused
+from envbuilder.oci.registry.failures import refused
+from envbuilder.oci.registry.retries import patiently
 from envbuilder.oci.registry.transport import Answer, Request, Transport
 
 _CLIENT = "envbuilder"

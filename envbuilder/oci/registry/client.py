@@ -20,7 +20,8 @@ from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, SmallBlob
 from envbuilder.oci.registry.addresses import Place, host_of, place_of, siblings
 from envbuilder.oci.registry.auth import Authorizer
 from envbuilder.oci.registry.credentials import Credentials, RegistryLogins
-from envbuilder.oci.registry.failures import Interrupted, patiently, refused
+from envbuilder.oci.registry.failures import Interrupted, refused
+from envbuilder.oci.registry.retries import patiently
 from envbuilder.oci.registry.transport import Answer, Body, Request, Transport
 
 DOCKER_MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json"

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from http import HTTPStatus
-from typing import TypeVar
 
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable
-from envbuilder.core.http.retries import Pacing, Patience
 from envbuilder.core.json_fields import parsed, records, text
-
-T = TypeVar("T")
 
 _MOST_ERRORS = 3
 _LONGEST_MESSAGE = 300
@@ -41,17 +37,6 @@ class Interrupted(SourceUnreachable):
         self.asked = asked
         self.broke = broke
         self.stalled = stalled
-
-
-def patiently(pacing: Pacing, ask: Callable[[], T]) -> T:
-    """Call a function that may be interrupted, until it succeeds or has failed five times."""
-    patience = Patience(pacing)
-    while True:
-        try:
-            return ask()
-        except Interrupted as error:
-            if not patience.lasts(asked=error.asked, stalled=error.stalled):
-                raise
 
 
 class SessionLost(Interrupted):

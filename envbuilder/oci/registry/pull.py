@@ -13,8 +13,9 @@ from envbuilder.core.references import ImageRef
 from envbuilder.oci.documents import descriptor
 from envbuilder.oci.images import Descriptor, SmallBlob
 from envbuilder.oci.registry.client import RegistryClient, Repository
-from envbuilder.oci.registry.failures import Interrupted, patiently
+from envbuilder.oci.registry.failures import Interrupted
 from envbuilder.oci.registry.parallel import TransferState, in_parallel
+from envbuilder.oci.registry.retries import patiently
 from envbuilder.oci.registry.transport import Answer
 from envbuilder.oci.store import Receiver, Store
 from envbuilder.oci.transfers import Listener, ignore
