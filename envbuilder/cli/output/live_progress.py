@@ -22,6 +22,8 @@ from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.oci.transfers import Transfer
 
 _PER_SECOND = 8
+_WORKING = "working"
+"""Shown while no step runs, until a message says what is being done."""
 _MOST_TRANSFERS = 6
 _BAR = 16
 _NARROW, _BAR_IF_NARROW = 60, 6
@@ -55,7 +57,7 @@ class LiveProgress:
         self._transfers = Progress(title, bar, _Amount(is_short=is_narrow), expand=True)
         self._tasks: dict[str, TaskID] = {}
         self._items: dict[str, TaskID] = {}
-        self._idle = self._steps.add_task("working", total=None)
+        self._idle = self._steps.add_task(_WORKING, total=None)
         self._live = Live(
             Group(self._steps, self._transfers),
             console=self._console,
@@ -85,6 +87,10 @@ class LiveProgress:
     def above(self, line: str) -> None:
         """Print a line above the display."""
         self._console.print(Text.from_ansi(visible(line)), soft_wrap=True)
+
+    def between_steps(self, text: str) -> None:
+        """Show what is being done while no step runs."""
+        self._steps.reset(self._idle, description=_one_line(text))
 
     def refresh(self) -> None:
         """Draw now; otherwise a thread does, several times a second."""
@@ -121,7 +127,7 @@ class LiveProgress:
         if task is not None:
             self._steps.remove_task(task)
         if not self._tasks:
-            self._steps.reset(self._idle, visible=True)
+            self._steps.reset(self._idle, visible=True, description=_WORKING)
 
 
 class _Elapsed(ProgressColumn):

@@ -72,6 +72,8 @@ def notice(text: str) -> None:
         say_event("notice", message=text)
     else:
         say(click.style(wrapped(f"· {foreign(text)}"), dim=True))
+        if TERMINAL.display is not None:
+            TERMINAL.display.between_steps(text)
 
 
 def warning(text: str) -> None:

@@ -78,6 +78,10 @@ class Display(Protocol):
         """Print a line above the display."""
         ...
 
+    def between_steps(self, text: str) -> None:
+        """Show what is being done while no step runs."""
+        ...
+
 
 @dataclass(slots=True)
 class Terminal:

@@ -208,6 +208,7 @@ class DebTrees:
 
     def _tree(self, kind: BaseKind, base: str, pins: Sequence[OsPackagePin], allowed: frozenset[str]) -> DebTree:
         self.fetch(kind, pins)
+        self.progress(f"unpacking {len(pins)} packages of {base}")
         with tempfile.TemporaryDirectory(dir=self._work_directory(), prefix="debs-") as work:
             tree = base_tree(self._files(pins), work=Path(work), allowed=allowed)
             self._warn(tree.unconfigured)

@@ -157,6 +157,21 @@ def test_messages_appear_above_what_is_redrawn() -> None:
     assert "· using the lock x" in shown(stream)
 
 
+def test_the_last_message_says_what_is_being_done_while_no_step_runs() -> None:
+    stream = io.StringIO()
+    show = LiveProgress(stream, color=False, width=80)
+    notice("unpacking 90 packages\x1b[2J")
+    show.refresh()
+    assert any(re.fullmatch(r"unpacking 90 packages\S* +\ds", line) for line in shown(stream))
+    show(StepStarted(step="RUN x"))
+    show.refresh()
+    before = len(shown(stream))
+    show(StepFinished(step="RUN x", seconds=1.0, cached=False))
+    show.refresh()
+    show.close()
+    assert any(re.fullmatch(r"working +\ds", line) for line in shown(stream)[before:])
+
+
 def test_control_characters_of_a_step_do_not_reach_the_terminal() -> None:
     stream = io.StringIO()
     show = LiveProgress(stream, color=True, width=80, verbose=True)
