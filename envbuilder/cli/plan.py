@@ -55,7 +55,10 @@ def command(target: str | None, sources: Sources, base: str, tensorflow: Version
         )
         for number, layer in enumerate(planned.layers, 1)
     ]
-    click.echo(table(("", "ID", "SIZE".rjust(8), "DIGEST", "LAYER"), rows, optional=1))
+    header = ("", "ID", "SIZE".rjust(8), "DIGEST", "LAYER")
+    # Without a known image, the column of digests is empty.
+    shown = [(*row[:3], *row[3 if known else 4 :]) for row in (header, *rows)]
+    click.echo(table(shown[0], shown[1:], optional=1))
     click.echo("")
     for line in _identity(lock):
         click.echo(folded(line))

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from envbuilder.cli.documents import images as documents
-from envbuilder.cli.output.printing import folded, heading, paragraph, width
+from envbuilder.cli.output.printing import folded, heading, paragraph, shell_lines, width
 from envbuilder.core.structure import document_of
 from envbuilder.diagnostics.vulnerabilities.components import Component
 from envbuilder.diagnostics.vulnerabilities.fixes import Fix, Fixable, NoFix, OutOfBounds
@@ -65,8 +65,10 @@ def _vulnerabilities(fix: Fix, group: Sequence[Vulnerability]) -> Iterator[str]:
     versions = ", ".join(dict.fromkeys(each.fixed for each in group))
     match fix:
         case Fixable(remedy=remedy):
-            yield folded(f"  fixed in {versions}: {remedy.text}")
-            yield from (f"    {line}" for line in remedy.command.splitlines())
+            yield folded(f"  fixed in {versions}")
+            yield folded(f"  → {remedy.text}")
+            for line in remedy.command.splitlines():
+                yield from shell_lines(line, width(), first="      ")
         case OutOfBounds(reason=reason):
             yield folded(f"  fixed in {versions}, but not within this environment: {reason}")
         case NoFix():

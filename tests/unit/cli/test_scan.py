@@ -47,7 +47,7 @@ def test_findings_are_shown_with_what_can_be_done(team: CommandLine) -> None:
     assert "  critical  CVE-2099-1, GHSA-made-1\n" in ended.stdout
     text = " ".join(ended.stdout.split())
     assert "fixed in 4.21.6, but not within this environment: the environment requires protobuf<3.21: " in text
-    assert 'fixed in 1.1: add "six>=1.1" to `packages:` in envbuilder.yaml' in text
+    assert 'fixed in 1.1 → add "six>=1.1" to `packages:` in envbuilder.yaml' in text
     assert "2 known vulnerabilities: 1 critical, 1 low; 1 can be fixed within this environment" in text
     assert "Debian:12 (1): the databases have no document for it" in text
 
