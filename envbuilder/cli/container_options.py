@@ -99,6 +99,21 @@ container_options = grouped(
 """The command receives them as `options`."""
 
 
+def refuse_late_option(words: tuple[str, ...]) -> None:
+    """Raise if a command begins with an option of `run`, which stands too late there.
+
+    Raises:
+        UsageError: It does.
+    """
+    options = {name for parameter in click.get_current_context().command.params for name in parameter.opts}
+    option = words[0].partition("=")[0] if words else ""
+    if option.startswith("-") and option in options:
+        raise UsageError(
+            f"{option} stands after the image, where its command is",
+            hint=f"put {option} before the image; for the entry point of the image: `-- {option}`",
+        )
+
+
 def run_container(
     session: Session, chosen: tuple[str, FollowingEngine], command: tuple[str, ...], options: ContainerOptions
 ) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.cli.container_options import run_container
+from envbuilder.cli.container_options import refuse_late_option, run_container
 from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.progress import watched
@@ -133,6 +133,7 @@ def _check(words: tuple[str, ...], runtime: NodeRuntime | None, server: ServerOp
             hint="in a notebook, run `%load_ext tensorboard` and `%tensorboard --logdir DIR`; or start two containers",
         )
     if words:
+        refuse_late_option(words)
         raise UsageError(
             f"a server has no command: {' '.join(words)}", hint="omit it, or omit --jupyter and --tensorboard"
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.container_options import container_options, run_container
+from envbuilder.cli.container_options import container_options, refuse_late_option, run_container
 from envbuilder.cli.jupyter import ServerOptions, serve, server_options
 from envbuilder.cli.options import engine_option, runtime_option
 from envbuilder.cli.session import command_session
@@ -63,6 +63,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
 
 def _command(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command without the `--` that often precedes it."""
+    refuse_late_option(words)
     given = words[1:] if words[:1] == ("--",) else words
     if not given:
         raise UsageError("no command after the image", hint="`envbuilder run IMAGE -- python train.py`")

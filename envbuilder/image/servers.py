@@ -92,7 +92,8 @@ def jupyter(published: PublishedPort, token: str, *, own_network: bool) -> Serve
         profile="jupyter",
         command=(
             "jupyter", "lab", f"--ip={address}", f"--port={port}", "--no-browser",
-            "--allow-root", "--log-level=WARN",
+            # The option --log-level does not reach the extensions of the server.
+            "--allow-root", "--Application.log_level=WARN",
         ),
         env=(("JUPYTER_PORT_RETRIES", "0"), ("JUPYTER_TOKEN", token)),
         published=published,

@@ -35,6 +35,16 @@ from tests.unit.cli.running import CommandLine
             "--publish x:6006: 'x' is not a port",
             "-p 8888:8888",
         ),
+        (
+            ("--jupyter", "tf-2.15-cpu", "--engine", "assemble"),
+            "--engine stands after the image, where its command is",
+            "put --engine before the image",
+        ),
+        (
+            ("tf-2.15-cpu", "--memory=growth", "python"),
+            "--memory stands after the image, where its command is",
+            "for the entry point of the image: `-- --memory`",
+        ),
         ((), "an image and a command are required", "envbuilder run IMAGE -- python train.py"),
         (("tf-2.15-cpu",), "no command after the image", "envbuilder run IMAGE -- python train.py"),
         (("tf-2.15-cpu", "--"), "no command after the image", "envbuilder run IMAGE -- python train.py"),
