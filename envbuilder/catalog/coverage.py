@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from envbuilder.catalog.cuda import Coverage, CudaFacts, CudaNeed, KernelFamily
+from envbuilder.catalog.driver_floors import driver_floor, knowing_driver
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.gpus import Architecture
 from envbuilder.core.versions import Release
@@ -125,7 +126,7 @@ def support_by(facts: CudaFacts, need: CudaNeed, libraries: tuple[Release, Relea
     """
     known = next((each for each in facts.architectures if each.capability == capability), None)
     if known is not None:
-        return _support(facts, known, need.code, libraries, facts.driver_floor(libraries[0]))
+        return _support(facts, known, need.code, libraries, driver_floor(facts, libraries[0]))
     kernels = tuple(_kernels(family, capability) for family in need.code)
     doubt = PartCoverage(part=Part.CUDA, coverage=None, text="not proven: the catalog has no data for this GPU")
     unknown = Architecture(capability=capability, generation="", gpus=(), since=Release("0"), last=None)
@@ -149,7 +150,7 @@ def _support(
         return GpuSupport(architecture=architecture, reasons=reasons, ptx_driver=None, driver=None)
     compiled = [family for family in families if family.coverage(architecture.capability) is Coverage.JIT]
     ptx_driver = _ptx_driver(facts, compiled)
-    known = [driver for driver in (floor, facts.knowing_driver(architecture.since), ptx_driver) if driver]
+    known = [driver for driver in (floor, knowing_driver(facts, architecture.since), ptx_driver) if driver]
     return GpuSupport(
         architecture=architecture,
         reasons=reasons,
@@ -175,7 +176,7 @@ def _ptx_driver(facts: CudaFacts, compiled: list[KernelFamily]) -> Release | Non
 
 def _compiler(facts: CudaFacts, family: KernelFamily) -> Release | None:
     cuda = facts.ptx_cuda(family.isa) if family.isa else None
-    return facts.knowing_driver(cuda) if cuda else None
+    return knowing_driver(facts, cuda) if cuda else None
 
 
 def _kernels(family: KernelFamily, capability: Release) -> PartCoverage:

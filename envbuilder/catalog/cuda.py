@@ -294,40 +294,12 @@ class CudaFacts:
         return architectures_of(self.gpus)
 
     @cached_property
-    def _series(self) -> dict[tuple[int, ...], list[CudaRelease]]:
+    def by_series(self) -> dict[tuple[int, ...], list[CudaRelease]]:
         """Releases by their first two numbers, ascending."""
         found: dict[tuple[int, ...], list[CudaRelease]] = {}
         for known in self.releases:
             found.setdefault(known.version.head(2), []).append(known)
         return found
-
-    def driver_floor(self, cuda: Release) -> Release:
-        """Return the oldest driver on which programs of this CUDA release start.
-
-        The driver that shipped with a release runs it; from CUDA 11 on so does the floor of its family (minor-version
-        compatibility), which is older for all but the first releases. Before CUDA 11 it is the driver of the newest
-        update of the release.
-
-        Raises:
-            KeyError: The table has no such release.
-        """
-        floors = [family.driver for family in self.families if family.major == cuda.major]
-        own = self.shipped_driver(cuda if floors else Release(cuda.series))
-        known = [*floors, *([own] if own else [])]
-        if not known:
-            raise KeyError(f"no driver is known for CUDA {cuda}")
-        return min(known)
-
-    def shipped_driver(self, cuda: Release) -> Release | None:
-        """Return the driver that shipped with a CUDA release or its newest update; None if it is unknown."""
-        updates = self._series.get(cuda.head(2), ())
-        exact = [known.driver for known in updates if known.version == cuda and len(cuda.parts) > 2]
-        return exact[0] if exact else max((known.driver for known in updates), default=None)
-
-    def knowing_driver(self, cuda: Release) -> Release | None:
-        """Return the oldest driver that supports a CUDA release's GPUs and PTX; None if the table ends before."""
-        series = cuda.head(2)
-        return next((updates[0].driver for known, updates in self._series.items() if known >= series), None)
 
     def ptx_cuda(self, isa: Release) -> Release | None:
         """Return the first CUDA release whose driver compiles PTX of this version; None if it is not in the table."""

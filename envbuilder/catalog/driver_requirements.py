@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from envbuilder.catalog.coverage import GpuSupport
 from envbuilder.catalog.cuda import FIRST_FAMILY, Coverage, CudaFacts
+from envbuilder.catalog.driver_floors import driver_floor, knowing_driver, shipped_driver
 from envbuilder.catalog.machine import Host
 from envbuilder.core.versions import Release
 
@@ -76,7 +77,7 @@ def need_of(facts: CudaFacts, cuda: Release, supports: tuple[GpuSupport, ...]) -
     Raises:
         KeyError: No driver is known for the CUDA release; a loaded catalog has no such release.
     """
-    own = facts.shipped_driver(cuda) or facts.driver_floor(cuda)
+    own = shipped_driver(facts, cuda) or driver_floor(facts, cuda)
     bounds = [_libraries(facts, cuda, own), *(bound for support in supports for bound in _of_gpu(facts, support))]
     known = not any(support.coverage is Coverage.JIT and support.ptx_driver is None for support in supports)
     return DriverNeed(bounds=tuple(dict.fromkeys(bounds)), own=own, known=known)
@@ -84,7 +85,7 @@ def need_of(facts: CudaFacts, cuda: Release, supports: tuple[GpuSupport, ...]) -
 
 def _of_gpu(facts: CudaFacts, support: GpuSupport) -> Iterator[DriverBound]:
     name = support.architecture.generation or f"GPUs of {support.architecture.capability}"
-    knowing = facts.knowing_driver(support.architecture.since)
+    knowing = knowing_driver(facts, support.architecture.since)
     if knowing is not None and support.architecture.since.head(2) > (0, 0):
         yield DriverBound(least=knowing, rule=DriverRule.KNOWS_GPU, why=f"the first that knows {name}")
     if support.ptx_driver is not None:
@@ -93,7 +94,7 @@ def _of_gpu(facts: CudaFacts, support: GpuSupport) -> Iterator[DriverBound]:
 
 
 def _libraries(facts: CudaFacts, cuda: Release, own: Release) -> DriverBound:
-    floor = facts.driver_floor(cuda)
+    floor = driver_floor(facts, cuda)
     if floor == own:
         why = f"the one that came with CUDA {cuda}"
     elif cuda.major < FIRST_FAMILY:

@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from envbuilder.catalog.archives import ArchiveFacts, VendorArchive
 from envbuilder.catalog.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
+from envbuilder.catalog.driver_floors import driver_floor
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
 from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.keras import KerasFacts
@@ -379,4 +380,4 @@ class Catalog:
         """Return the oldest driver for this environment on this base; None for a CPU row."""
         if environment.cuda is None:
             return None
-        return self.cuda.driver_floor(choice.cuda or environment.cuda.compiled)
+        return driver_floor(self.cuda, choice.cuda or environment.cuda.compiled)

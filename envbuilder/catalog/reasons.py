@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from envbuilder.catalog.coverage import GpuSupport
 from envbuilder.catalog.cuda import Coverage, CudaFacts, ForwardCompatibility
+from envbuilder.catalog.driver_floors import shipped_driver
 from envbuilder.catalog.driver_requirements import DriverBound, DriverNeed, DriverRule, driver_of, is_older, is_too_old
 from envbuilder.catalog.machine import Host, HostGpu, is_for_data_centers
 from envbuilder.catalog.verdicts import Aspect, Fit, Reason, Rule, Stack
@@ -181,7 +182,7 @@ def _forward(
     if gpu is None or host.driver is None or not stack.has_compat_library or stack.cuda is None:
         return None
     rule = _rule_for(facts, stack.cuda, host.driver, *gpu)
-    inside = facts.shipped_driver(rule.cuda) if rule else None
+    inside = shipped_driver(facts, rule.cuda) if rule else None
     hardware = need.least_for(DriverRule.KNOWS_GPU)
     software = need.least_for(*_IN_USER_SPACE)
     knows = hardware is None or is_older(host.driver, hardware) is False

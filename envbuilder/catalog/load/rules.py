@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from envbuilder.catalog.cuda import Coverage, CudaFacts, Linkage
+from envbuilder.catalog.driver_floors import driver_floor
 from envbuilder.catalog.environments import (
     BaseChoice,
     CudaProvider,
@@ -140,7 +141,7 @@ def _driver_is_known(row: Environment, choice: BaseChoice, cuda: CudaFacts) -> P
     if row.cuda is None:
         return
     try:
-        cuda.driver_floor(choice.cuda or row.cuda.compiled)
+        driver_floor(cuda, choice.cuda or row.cuda.compiled)
     except KeyError as error:
         yield "base", str(error.args[0])
 

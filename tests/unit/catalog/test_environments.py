@@ -1,4 +1,4 @@
-"""What the rows of the catalog derive: cuDNN rules, GPU coverage, driver floors."""
+"""What the rows of the catalog derive: cuDNN rules, GPU coverage, drivers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from envbuilder.catalog.cuda import Coverage, CudnnRule, KernelFamily
 from envbuilder.core.versions import Release
-from tests.fakes.catalogs import real_catalog, real_row, small_catalog, small_row
+from tests.fakes.catalogs import real_row, small_catalog, small_row
 
 CAPABILITIES = ("3.5", "3.7", "5.0", "5.2", "6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
 WORDS = {"cubin": Coverage.MACHINE_CODE, "JIT": Coverage.JIT, "no": Coverage.NONE, "BROKEN": Coverage.NONE}
@@ -103,29 +103,6 @@ def test_cudnn_is_compared_as_tensorflow_does(rule: CudnnRule, compiled: str, lo
 @pytest.mark.parametrize("rule", CudnnRule)
 def test_a_rule_says_itself_in_words(rule: CudnnRule) -> None:
     assert rule.describe(Release("8.0.4")).startswith("cuDNN 8.0")
-
-
-@pytest.mark.parametrize(
-    ("cuda", "driver"),
-    [
-        ("8.0", "375.26"),
-        ("8.0.44", "375.26"),
-        ("9.0", "384.81"),
-        ("9.2", "396.37"),
-        ("11.0", "450.51.06"),
-        ("11.0.2", "450.51.05"),
-        ("11.8", "450.80.02"),
-        ("12.5", "525.60.13"),
-        ("13.1", "580.65.06"),
-    ],
-)
-def test_the_driver_floor_is_the_familys_or_that_of_the_newest_update(cuda: str, driver: str) -> None:
-    assert real_catalog().cuda.driver_floor(Release(cuda)) == Release(driver)
-
-
-def test_a_release_without_a_known_driver_is_not_guessed() -> None:
-    with pytest.raises(KeyError, match=r"no driver is known for CUDA 6\.5"):
-        real_catalog().cuda.driver_floor(Release("6.5"))
 
 
 def test_a_cpu_row_needs_no_driver_and_a_gpu_row_that_of_its_libraries() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.driver_floors import knowing_driver
 from envbuilder.catalog.load.tables import read_cuda
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.versions import Release
@@ -91,11 +92,11 @@ def test_what_is_known_of_cudnn_holds_up_to_the_next_entry(cudnn: str, since: st
     ("cuda", "driver"), [("9.0", "384.81"), ("10.0", "450.51.06"), ("11.8", "520.61.05"), ("12.0", None)]
 )
 def test_the_driver_that_knows_a_release_is_the_one_that_came_with_it_or_after(cuda: str, driver: str | None) -> None:
-    known = read(TEXT).knowing_driver(Release(cuda))
+    known = knowing_driver(read(TEXT), Release(cuda))
     assert (str(known) if known else None) == driver
 
 
 def test_the_products_tables_reach_its_newest_release() -> None:
     facts = read((MATRICES / "cuda.yaml").read_text(encoding="utf-8"))
-    assert all(facts.knowing_driver(entry.cuda) for entry in facts.ptx)
-    assert all(facts.knowing_driver(gpu.since) for gpu in facts.gpus)
+    assert all(knowing_driver(facts, entry.cuda) for entry in facts.ptx)
+    assert all(knowing_driver(facts, gpu.since) for gpu in facts.gpus)

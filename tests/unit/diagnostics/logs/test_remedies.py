@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.buildable import Inventory, PackedPython
+from envbuilder.catalog.driver_floors import driver_floor
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.logs.context import LogContext
@@ -28,7 +29,7 @@ def test_a_driver_that_is_too_old_gets_the_floor_and_an_environment_that_it_runs
 
 def test_the_release_of_tensorflow_decides_before_the_toolkit_that_lies_about() -> None:
     text, _ = fix(f"TensorFlow version: 2.4.1\n/usr/local/cuda-10.2/lib64\nDriver Version: 418.87\n{INSUFFICIENT}\n")
-    assert f"CUDA 11.0 needs driver {real_catalog().cuda.driver_floor(Release('11.0'))}" in text
+    assert f"CUDA 11.0 needs driver {driver_floor(real_catalog().cuda, Release('11.0'))}" in text
 
 
 def test_the_cuda_that_the_driver_does_not_run_is_the_one_that_is_named() -> None:
