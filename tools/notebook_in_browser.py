@@ -67,6 +67,7 @@ def main(arguments: Sequence[str]) -> int:
                     print(f"model.h5: {owner.st_size} bytes of uid {owner.st_uid}; this process has {os.geteuid()}")
             finally:
                 server.send_signal(signal.SIGINT)
+                server.wait()  # while its output has a reader: without one, `run` kills the server
         print(f"ended with status {server.returncode}; picture: {picture}")
         return 0 if done and server.returncode == 0 else 1
 
