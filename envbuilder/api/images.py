@@ -15,7 +15,7 @@ from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.image.builder import BuildOptions, BuiltImage, Engine
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.lock_files import keep_own_files
+from envbuilder.image.pinned_files import keep_own_files
 from envbuilder.lock import lockfile
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock

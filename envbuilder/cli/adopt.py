@@ -27,7 +27,7 @@ from envbuilder.core.files import write_text
 from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.core.work_directories import work_directory
 from envbuilder.image.dockerfile.spec_file import render_spec
-from envbuilder.image.lock_files import keep_own_files
+from envbuilder.image.pinned_files import keep_own_files
 from envbuilder.lock.adopt import choose_environment, requested_versions, software_changes, spec_of
 from envbuilder.lock.adopted_packages import Trials, resolvable
 from envbuilder.lock.adoption import Adoption

@@ -16,7 +16,7 @@ from envbuilder.cli.output.printing import folded, json_option, notice, print_js
 from envbuilder.cli.output.progress import watched
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.files import write_text
-from envbuilder.image.lock_files import keep_own_files
+from envbuilder.image.pinned_files import keep_own_files
 from envbuilder.lock.diff import compare
 from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock

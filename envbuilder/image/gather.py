@@ -18,7 +18,7 @@ from envbuilder.image.base.deb_trees import DebTrees
 from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.bundle import files_of
 from envbuilder.image.layers.ports import PackageFiles
-from envbuilder.image.lock_files import LockFiles
+from envbuilder.image.pinned_files import PinnedFiles
 from envbuilder.image.vendor.libraries import ArchiveFiles
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Lock, OwnFile, PackagePin, ToolName
@@ -44,7 +44,7 @@ class Gatherer:
     """
 
     store: Store
-    files: LockFiles
+    files: PinnedFiles
     packages: PackageFiles
     debian: DebTrees
     archives: ArchiveFiles

@@ -25,9 +25,9 @@ from envbuilder.image.docker.engine_bases import EngineBases
 from envbuilder.image.gather import Gatherer
 from envbuilder.image.host_files import host_files
 from envbuilder.image.layers.ports import AssemblyContext, PackageFiles
-from envbuilder.image.lock_files import LockFiles
 from envbuilder.image.mirror.fallback import MirroredPackages
 from envbuilder.image.mirror.file_mirror import NO_MIRROR
+from envbuilder.image.pinned_files import PinnedFiles
 from envbuilder.image.render import ContextFiles, CopiedFile, HostFile
 from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import Following, ImageRunner
@@ -56,13 +56,13 @@ from envbuilder.wiring.sources import (
 from envbuilder.wiring.vendor_archives import archive_publishers, vendor_archives
 
 
-def lock_files(session: Session, *, offline: bool = True) -> LockFiles:
+def pinned_files(session: Session, *, offline: bool = True) -> PinnedFiles:
     """Return the adapter that finds tools and interpreter archives.
 
     Offline, uv is not asked for missing interpreter archives.
     """
     own_tools = {ToolName.PROBE: probe_source(), HOOK: memory_hook()}
-    found = LockFiles(store=session.store, files=session.files, own_tools=own_tools)
+    found = PinnedFiles(store=session.store, files=session.files, own_tools=own_tools)
     return found if offline else replace(found, fetch=partial(keep_python_of, session))
 
 
@@ -81,7 +81,7 @@ def add_files(session: Session, lock: Lock, sources: Sources, *, offline: bool =
     mirror = file_mirror(session, sources, offline=offline)
     if mirror is NO_MIRROR:
         return
-    for file in lock_files(session).missing(lock):
+    for file in pinned_files(session).missing(lock):
         try:
             mirror.fetch_instead(SourceUnreachable(f"{file.file} is not on this machine"), file)
         except SourceUnreachable as error:  # The build says what it is needed for.
@@ -145,7 +145,7 @@ def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offli
         records=session.records,
         bases=_base_contents(session, sources, offline=offline),
         packages=package_files(session, sources, offline=offline),
-        files=lock_files(session, offline=offline),
+        files=pinned_files(session, offline=offline),
         archives=vendor_archives(session, sources, offline=offline),
         sandbox=lambda: session.sandbox,
         work=session.settings.use("work"),
@@ -190,7 +190,7 @@ def gatherer(session: Session, sources: Sources, *, offline: bool = False) -> Ga
     """Return the adapter that fetches every file of a lock into the store; `offline` refuses to download anything."""
     return Gatherer(
         store=session.store,
-        files=lock_files(session, offline=offline),
+        files=pinned_files(session, offline=offline),
         packages=package_files(session, sources, offline=offline),
         debian=debian_trees(session, sources, offline=offline),
         archives=archive_publishers(session, sources, offline=offline),
@@ -241,7 +241,7 @@ class DockerIngredients:
                 progress=self.session.progress,
             )
         return ContextFiles(
-            find=lock_files(self.session).find,
+            find=pinned_files(self.session).find,
             host=self._host_files(lock, sources) if host_settings else (),
             libraries=self._libraries(lock, sources) if libraries else (),
         )

@@ -21,7 +21,7 @@ from envbuilder.lock.create import IngredientSources
 from envbuilder.lock.resolve.apt import AptResolver
 from envbuilder.lock.spec import Spec
 from envbuilder.oci.registry.pull import find
-from envbuilder.wiring.build_inputs import engine_bases, lock_files
+from envbuilder.wiring.build_inputs import engine_bases, pinned_files
 from envbuilder.wiring.mirrors import configured_archives, registry_mirror
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
@@ -71,7 +71,7 @@ def ingredient_sources(session: Session, spec: Spec, *, seconds: float = TIME_LI
         shipped=closures(settings, session.catalog),
         packages=session.resolutions.of(package_resolver(settings, sources, seconds=seconds), sources),
         sizes=package_sizes(session, sources),
-        tools=(*lock_files(session).own_pins(), uv_pin(find_uv(), session.files, host_programs(settings))),
+        tools=(*pinned_files(session).own_pins(), uv_pin(find_uv(), session.files, host_programs(settings))),
     )
 
 

@@ -18,7 +18,7 @@ from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.core.versions import Release
 from envbuilder.image.base.locate import PythonArchives, pin_of_tree
 from envbuilder.image.base.python_survey import PythonArchive
-from envbuilder.image.lock_files import keep_own_files
+from envbuilder.image.pinned_files import keep_own_files
 from envbuilder.lock import obtain
 from envbuilder.lock.base_remedies import explained
 from envbuilder.lock.create import lock
@@ -27,7 +27,7 @@ from envbuilder.lock.lock import BasePin, Lock
 from envbuilder.lock.spec import Spec, with_sources
 from envbuilder.lock.targets import LockTarget, target
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
-from envbuilder.wiring.build_inputs import lock_files
+from envbuilder.wiring.build_inputs import pinned_files
 from envbuilder.wiring.ingredients import ingredient_sources
 from envbuilder.wiring.inventory import inventory
 from envbuilder.wiring.layer_caches import holds_base
@@ -182,7 +182,7 @@ def _lock_cache(session: Session) -> obtain.LockCache:
         folder=session.settings.use("locks"),
         catalog=session.catalog,
         shipped=closures(session.settings, session.catalog),
-        own_tools=lock_files(session).own_pins(),
+        own_tools=pinned_files(session).own_pins(),
         progress=session.progress,
     )
 

@@ -13,7 +13,7 @@ from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.spec import Spec
-from envbuilder.wiring.build_inputs import lock_files
+from envbuilder.wiring.build_inputs import pinned_files
 from envbuilder.wiring.layer_caches import caches_to_read
 from envbuilder.wiring.mirrors import mirror_repository, mirrors, registry_mirror
 from envbuilder.wiring.session import Session
@@ -28,7 +28,7 @@ def trusts(
 
     `bundle` names the bundle and its signature. Offline, nothing is fetched.
     """
-    own = {pin.name: pin.sha256 for pin in lock_files(session).own_pins()}
+    own = {pin.name: pin.sha256 for pin in pinned_files(session).own_pins()}
     uv = lock.tool(ToolName.UV)
     if uv is not None:
         # Every lock names the release of uv that made it; a Docker build compares the program with the pin.

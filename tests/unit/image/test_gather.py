@@ -20,7 +20,7 @@ from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.tree_store import TreeStore
 from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.gather import Gatherer
-from envbuilder.image.lock_files import LockFiles
+from envbuilder.image.pinned_files import PinnedFiles
 from envbuilder.image.running.host_gpus import HostGpus
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.lock import Lock, PackageGroup, ToolName
@@ -58,7 +58,7 @@ class Machine:
             progress=self.said.append,
             offline=True,
         )
-        self.files = LockFiles(
+        self.files = PinnedFiles(
             store=self.store,
             files=FileStore(folder=folder / "files"),
             own_tools={ToolName.PROBE: b"probe", ToolName.HOOK: b"hook"},

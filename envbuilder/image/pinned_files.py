@@ -1,4 +1,4 @@
-"""Files that a lock names by hash beside its packages: tools, interpreter archives, own files."""
+"""Files that a lock pins by hash beside its packages: tools, interpreter archives, own files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from envbuilder.oci.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LockFiles:
-    """The files of locks on this machine.
+class PinnedFiles:
+    """Files on this machine that locks pin beside packages.
 
     Attributes:
         store: Contains the probe, the memory hook and own files.

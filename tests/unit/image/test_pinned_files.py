@@ -11,7 +11,7 @@ import pytest
 from envbuilder import __version__
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.lock_files import LockFiles, keep_own_files
+from envbuilder.image.pinned_files import PinnedFiles, keep_own_files
 from envbuilder.lock.lock import Lock, OwnFile, ToolName, ToolPin
 from envbuilder.oci.store import Store
 from tests.fakes.catalogs import good_lock
@@ -20,8 +20,8 @@ TOOLS: dict[str, bytes] = {ToolName.PROBE: b"probe", ToolName.HOOK: b"hook"}
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> LockFiles:
-    return LockFiles(
+def files(tmp_path: Path) -> PinnedFiles:
+    return PinnedFiles(
         store=Store(folder=tmp_path / "store"), files=FileStore(folder=tmp_path / "files"), own_tools=TOOLS
     )
 
@@ -31,7 +31,7 @@ def with_tool(name: str, content: bytes) -> Lock:
     return replace(good_lock(), tools=(pin,))
 
 
-def test_the_tools_of_this_version_are_pinned_and_found(files: LockFiles) -> None:
+def test_the_tools_of_this_version_are_pinned_and_found(files: PinnedFiles) -> None:
     pins = files.own_pins()
     assert [(pin.name, pin.version) for pin in pins] == [("memory-hook", __version__), ("probe", __version__)]
     for pin in pins:
@@ -41,7 +41,7 @@ def test_the_tools_of_this_version_are_pinned_and_found(files: LockFiles) -> Non
     assert files.tool(replace(good_lock(), tools=pins), ToolName.PROBE) == b"probe"
 
 
-def test_a_tool_of_another_version_is_taken_from_the_store(files: LockFiles) -> None:
+def test_a_tool_of_another_version_is_taken_from_the_store(files: PinnedFiles) -> None:
     lock = with_tool(ToolName.PROBE, b"older probe")
     with pytest.raises(SourceUnreachable, match=r"the probe of envbuilder 0\.0\.9 .* is not on") as refused:
         files.tool(lock, ToolName.PROBE)
@@ -50,11 +50,11 @@ def test_a_tool_of_another_version_is_taken_from_the_store(files: LockFiles) -> 
     assert files.tool(lock, ToolName.PROBE) == b"older probe"
 
 
-def test_a_lock_without_a_tool_gets_none(files: LockFiles) -> None:
+def test_a_lock_without_a_tool_gets_none(files: PinnedFiles) -> None:
     assert files.tool(replace(good_lock(), tools=()), ToolName.HOOK) == b""
 
 
-def test_an_archive_is_found_among_the_files_and_in_the_store(files: LockFiles, tmp_path: Path) -> None:
+def test_an_archive_is_found_among_the_files_and_in_the_store(files: PinnedFiles, tmp_path: Path) -> None:
     path = tmp_path / "cpython-3.8.18-x86_64-linux-gnu.tar.gz"
     for content, put in ((b"one", files.files.add), (b"two", files.store.take)):
         path.write_bytes(content)
@@ -66,7 +66,7 @@ def test_an_archive_is_found_among_the_files_and_in_the_store(files: LockFiles, 
 
 
 def test_a_missing_archive_is_fetched_and_counts_if_it_has_the_hash_of_the_lock(
-    files: LockFiles, tmp_path: Path
+    files: PinnedFiles, tmp_path: Path
 ) -> None:
     path = tmp_path / "cpython-3.8.18-x86_64-linux-gnu.tar.gz"
     lock = replace(good_lock(), python=replace(good_lock().python, sha256=hashlib.sha256(b"right").hexdigest()))
@@ -85,7 +85,7 @@ def test_a_missing_archive_is_fetched_and_counts_if_it_has_the_hash_of_the_lock(
     assert asked == [lock.python.sha256] * 2
 
 
-def test_an_unknown_hash_is_not_found(files: LockFiles) -> None:
+def test_an_unknown_hash_is_not_found(files: PinnedFiles) -> None:
     assert files.find("0" * 64) is None
 
 
