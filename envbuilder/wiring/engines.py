@@ -142,7 +142,7 @@ def reference_of(session: Session, name: str, engine: Engine) -> str:
     Raises:
         UsageError: It is not a reference; or the short name of a release with several environments.
     """
-    if name.endswith(LOCK.suffix) and Path(name).is_file():
+    if _is_lock(name):
         lock = read_lock(Path(name))
         given = lock.name or default_name(
             Path(name), lock.environment, [row.id for row in session.catalog.environments]
@@ -162,6 +162,19 @@ def reference_of(session: Session, name: str, engine: Engine) -> str:
     # The image of a lock in the directory seq_tagging is called seq-tagging.
     of_directory = f"{repository_of(image_words(name))}:latest"
     return of_directory if _is_built(session, of_directory, engine) else name
+
+
+def path_or_reference(session: Session, name: str, engine: Engine) -> str:
+    """Return the path of an image file or of a layout as it is, and for any other name, a lock, too, its reference.
+
+    Raises:
+        UsageError: As of `reference_of`.
+    """
+    return name if Path(name).exists() and not _is_lock(name) else reference_of(session, name, engine)
+
+
+def _is_lock(name: str) -> bool:
+    return name.endswith(LOCK.suffix) and Path(name).is_file()
 
 
 def _tagged(session: Session, name: str, engine: Engine) -> str:

@@ -17,7 +17,7 @@ from envbuilder.image.running.node_runtimes import SQUASHES, NodeRuntime, find_p
 from envbuilder.image.running.podman import PodmanRunner
 from envbuilder.image.running.recorded_reads import RecordingRunner
 from envbuilder.wiring.build_inputs import image_runner
-from envbuilder.wiring.engines import reference_of, runner_of
+from envbuilder.wiring.engines import path_or_reference, reference_of, runner_of
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 
@@ -81,7 +81,7 @@ def chosen_runner(
             hint="omit --engine",
         )
     runner = NODE_RUNTIMES[runtime](session)
-    return (image if Path(image).exists() else reference_of(session, image, engine)), runner
+    return path_or_reference(session, image, engine), runner
 
 
 def remove_changes(settings: Settings, name: str) -> int:

@@ -13,7 +13,7 @@ from envbuilder.diagnostics.verify import Subject
 from envbuilder.image.builder import Engine
 from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.pull import fetch_blobs, find
-from envbuilder.wiring.engines import reference_of
+from envbuilder.wiring.engines import path_or_reference
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import registry_client
 
@@ -21,16 +21,15 @@ from envbuilder.wiring.sources import registry_client
 def subject_of(session: Session, image: str, name: str, engine: Engine) -> Subject:
     """Return the image that a command line names.
 
-    It is a path, a name in the store or the engine, or has the host of a registry; `name` names one of several in a
-    layout.
+    It is a path, a name in the store or the engine, has the host of a registry, or is the lock that it was built from;
+    `name` names one of several in a layout.
 
     Raises:
         UsageError: There is none.
     """
-    path = Path(image)
-    if path.exists():
-        return _of_path(path, name)
-    image = reference_of(session, image, engine)
+    image = path_or_reference(session, image, engine)
+    if Path(image).exists():
+        return _of_path(Path(image), name)
     kept = session.records.image(image)
     if kept is not None and engine is not Engine.DOCKER:
         return _of_store(session, image)

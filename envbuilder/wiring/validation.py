@@ -32,7 +32,7 @@ from envbuilder.lock.ingredient_sources import Sources
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import LOCK, SPEC, read_lock
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.wiring.engines import reference_of
+from envbuilder.wiring.engines import path_or_reference
 from envbuilder.wiring.locks import known_lock, obtain_lock
 from envbuilder.wiring.node_runtimes import chosen_runner
 from envbuilder.wiring.session import Session
@@ -174,8 +174,7 @@ def _image(session: Session, asked: ValidationRequest, lock: Lock | None) -> Rep
 def _static(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:
     if asked.required not in {None, Tier.STATIC}:
         raise UsageError("tier static does not run the image", hint="use --tier cpu or --tier gpu with --require")
-    there = Path(asked.image).exists()
-    image = asked.image if there else reference_of(session, asked.image, asked.engine)
+    image = path_or_reference(session, asked.image, asked.engine)
     session.progress(f"reading {image}")
     with session.settings.work_folder("validate") as folder:
         subject = readable_subject(session, image, asked.engine, folder)

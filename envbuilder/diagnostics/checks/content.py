@@ -148,8 +148,9 @@ def settings_match_lock(expectation: ContentExpectation, content: ImageContent) 
     ]
     if content.user not in {f"{user.uid}:{user.gid}", user.name, str(user.uid)}:
         wrong.append(f"it runs as {content.user or 'root'} instead of {user.uid}:{user.gid}")
-    if content.folder != f"/{WORKSPACE}":
-        wrong.append(f"its working directory is {content.folder or '/'} instead of /{WORKSPACE}")
+    folder = expectation.lock.settings.workdir or f"/{WORKSPACE}"
+    if content.folder != folder:
+        wrong.append(f"its working directory is {content.folder or '/'} instead of {folder}")
     if wrong:
         return failure(problem="; ".join(wrong), remedy=REBUILD)
     return Passed(seen=f"{len(expectation.labels)} labels, {len(expectation.env)} variables, user {content.user}")

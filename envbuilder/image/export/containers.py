@@ -15,11 +15,12 @@ from envbuilder.lock.lock import Lock
 def compose(lock: Lock, image: ImageRef) -> str:
     """Return a file of Docker Compose with one service; it gets all GPUs if the environment uses GPUs.
 
-    Ports of the image are published under the same numbers. Everything else is in the image itself.
+    The project is the working directory of the image. Ports of the image are published under the same numbers.
+    Everything else is in the image itself.
 
     Source: https://docs.docker.com/compose/how-tos/gpu-support/ (read 2026-11-23).
     """
-    service: dict[str, Plain] = {"image": str(image), "init": True, "volumes": [f".:/{WORKSPACE}"]}
+    service: dict[str, Plain] = {"image": str(image), "init": True, "volumes": [f".:{_project(lock)}"]}
     if lock.settings.ports:
         service["ports"] = [f"{port.partition('/')[0]}:{port.removesuffix('/tcp')}" for port in lock.settings.ports]
     if lock.cuda:
@@ -38,11 +39,12 @@ def devcontainer(lock: Lock, image: ImageRef, profiles: Sequence[Profile]) -> st
     added = [profile for profile in profiles if profile.id in lock.profiles]
     extensions = sorted({each for profile in added for each in profile.extensions})
     settings = {"python.defaultInterpreterPath": f"/{VENV}/bin/python"}
+    folder = _project(lock)
     document: dict[str, object] = {
         "name": lock.environment,
         "image": str(image),
-        "workspaceFolder": f"/{WORKSPACE}",
-        "workspaceMount": f"source=${{localWorkspaceFolder}},target=/{WORKSPACE},type=bind",
+        "workspaceFolder": folder,
+        "workspaceMount": f"source=${{localWorkspaceFolder}},target={folder},type=bind",
         "remoteUser": lock.user.name,
         "customizations": {"vscode": {"settings": settings} | ({"extensions": extensions} if extensions else {})},
     }
@@ -54,3 +56,8 @@ def devcontainer(lock: Lock, image: ImageRef, profiles: Sequence[Profile]) -> st
     if lock.cuda:
         document["hostRequirements"] = {"gpu": True}
     return indented_json(document).decode()
+
+
+def _project(lock: Lock) -> str:
+    """Return where the project is mounted: at the working directory of the image."""
+    return lock.settings.workdir or f"/{WORKSPACE}"

@@ -13,10 +13,11 @@ from envbuilder.image.layers.records import KeptImage
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.lockfile import digest, dump, load
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
-from envbuilder.wiring.engines import ENGINES, chosen_engine, runner_of
+from envbuilder.wiring.engines import ENGINES, chosen_engine, path_or_reference, runner_of
 from envbuilder.wiring.locks import keep_image
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
+from envbuilder.wiring.subjects import subject_of
 from tests.fakes.catalogs import good_lock, small_catalog
 from tests.fakes.engine import FakeEngine, digest_of, fake_image
 from tests.unit.cli.running import CommandLine
@@ -92,6 +93,22 @@ def test_an_image_is_run_by_the_engine_that_has_it(session: Session, told: Told)
     assert runner_of(session, "held:1", Engine.AUTO) is engine
     assert runner_of(session, "neither:1", Engine.AUTO) is engine
     assert isinstance(runner_of(session, "held:1", Engine.ASSEMBLE), ImageRunner)
+
+
+def test_a_lock_means_the_image_that_was_built_from_it_and_any_other_path_itself(
+    session: Session, envbuilder: CommandLine
+) -> None:
+    lock = replace(good_lock(), name="vision")
+    made = image(session.store, [file("a", b"b")])
+    session.records.keep_image(KeptImage(name="envbuilder/vision:latest", image=made, lock=digest(lock)))
+    path = envbuilder.folder / "envbuilder.lock"
+    path.write_text(dump(lock), encoding="utf-8")
+    archive = envbuilder.folder / "image.tar"
+    archive.touch()
+    assert path_or_reference(session, str(path), Engine.AUTO) == "envbuilder/vision:latest"
+    assert path_or_reference(session, "vision", Engine.AUTO) == "envbuilder/vision:latest"
+    assert path_or_reference(session, str(archive), Engine.AUTO) == str(archive)
+    assert subject_of(session, str(path), "", Engine.AUTO).name == "envbuilder/vision:latest"
 
 
 def test_a_lock_of_the_cache_gets_the_image_that_it_became_and_other_directories_stay(

@@ -12,6 +12,7 @@ from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.diagnostics.checks.content import CONTENT_CHECKS, run_content_checks
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, Tier
 from envbuilder.image.contents import ContentExpectation, ImageContent, LibraryFile
+from envbuilder.lock.container_settings import ContainerSettings
 from envbuilder.lock.lock import Lock, OwnFile, PackageGroup
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from tests.fakes.catalogs import good_lock
@@ -105,6 +106,13 @@ def outcome(check: str, content: ImageContent, expectation: ContentExpectation =
     report = run_content_checks(expectation, content, subject="x", seconds=0)
     [found] = [each.outcome for each in report.results if each.id == check]
     return found
+
+
+def test_the_working_directory_is_that_of_the_spec() -> None:
+    lock = replace(LOCK, settings=ContainerSettings(workdir="/srv/model"))
+    expectation = replace(EXPECTATION, lock=lock)
+    assert isinstance(outcome("settings-match-lock", replace(GOOD, folder="/srv/model"), expectation), Passed)
+    assert isinstance(outcome("settings-match-lock", GOOD, expectation), Failed)
 
 
 def without(content: ImageContent, *paths: str) -> ImageContent:

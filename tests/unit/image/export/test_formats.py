@@ -97,6 +97,16 @@ def test_ports_of_the_image_are_those_of_its_containers() -> None:
     assert "forwardPorts" not in written(ExportFormat.DEVCONTAINER)
 
 
+def test_the_project_is_mounted_at_the_working_directory_of_the_image() -> None:
+    elsewhere = replace(good_lock(), settings=ContainerSettings(workdir="/srv/model"))
+    for lock, folder in ((good_lock(), "/workspace"), (elsewhere, "/srv/model")):
+        service = yaml.safe_load(written(ExportFormat.COMPOSE, lock))["services"]["tensorflow"]
+        assert service["volumes"] == [f".:{folder}"]
+        document = json.loads(written(ExportFormat.DEVCONTAINER, lock))
+        assert document["workspaceFolder"] == folder
+        assert document["workspaceMount"] == f"source=${{localWorkspaceFolder}},target={folder},type=bind"
+
+
 def test_a_development_container_asks_for_a_gpu_only_where_the_environment_uses_one() -> None:
     document = json.loads(written(ExportFormat.DEVCONTAINER))
     assert (document["image"], document["remoteUser"]) == (str(IMAGE), good_lock().user.name)
