@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from envbuilder.cli.container_command import ContainerCommand
 from envbuilder.cli.container_options import container_options, refuse_late_option, run_container
 from envbuilder.cli.jupyter import ServerOptions, serve, server_options
 from envbuilder.cli.options import engine_option, runtime_option
@@ -18,7 +19,7 @@ from envbuilder.wiring.containers import ContainerOptions
 from envbuilder.wiring.node_runtimes import chosen_runner, recording_runner
 
 
-@click.command("run", context_settings={"allow_interspersed_args": False})
+@click.command("run", cls=ContainerCommand, context_settings={"allow_interspersed_args": False})
 @click.argument("image", metavar="IMAGE|ENV", required=False)
 @click.argument("words", metavar="COMMAND...", nargs=-1, type=click.UNPROCESSED)
 @engine_option("Where the image is. assemble: in the cache directory, run by kernel namespaces or runc.")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import click
 
+from envbuilder.cli.container_command import ContainerCommand
 from envbuilder.cli.container_options import container_options, run_container
 from envbuilder.cli.options import engine_option, runtime_option
 from envbuilder.cli.session import command_session
@@ -18,7 +19,7 @@ from envbuilder.wiring.node_runtimes import chosen_runner
 _SHELL = ("/bin/sh", "-c", "if command -v bash >/dev/null; then exec bash; else exec sh; fi")
 
 
-@click.command("shell")
+@click.command("shell", cls=ContainerCommand)
 @click.argument("image", metavar="IMAGE|ENV")
 @engine_option("Where the image is. assemble: in the cache directory, run by kernel namespaces or runc.")
 @runtime_option
