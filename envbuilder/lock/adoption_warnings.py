@@ -10,6 +10,7 @@ from envbuilder.core.versions import Release
 from envbuilder.lock.adopt import GivenUp
 from envbuilder.lock.adoption import Adoption
 from envbuilder.lock.project.clues import ClueKind, SourceLine, WarningKind
+from envbuilder.lock.project.conclusions import Conclusions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ def warnings_of(adoption: Adoption) -> tuple[AdoptionWarning, ...]:
     return (
         *(warning for each in choice.given_up for warning in python_warnings(each)),
         *(machine_warnings(choice.advice) if choice.advice else ()),
+        *without_tensorflow(adoption.found),
         *(missing_names(adoption, choice.advice) if choice.advice else ()),
         *_of_lines(adoption),
     )
@@ -41,6 +43,13 @@ def python_warnings(each: GivenUp) -> Iterator[AdoptionWarning]:
     if each.clue.kind is ClueKind.PYTHON and each.clue.value.startswith("==2."):
         text = "no environment has Python 2; convert the code first, for example with 2to3"
         yield AdoptionWarning(kind=WarningKind.PYTHON_2, text=text, line=each.clue.line)
+
+
+def without_tensorflow(found: Conclusions) -> Iterator[AdoptionWarning]:
+    """Yield a warning if neither a file nor a name in the code says which TensorFlow the project needs."""
+    if not (found.versions.keys() & {ClueKind.TENSORFLOW, ClueKind.KERAS} or found.releases or found.missing):
+        text = "nothing in the project says which TensorFlow it needs; choose one with --tensorflow VERSION"
+        yield AdoptionWarning(kind=WarningKind.NO_TENSORFLOW, text=text)
 
 
 def machine_warnings(advice: Advice) -> tuple[AdoptionWarning, ...]:

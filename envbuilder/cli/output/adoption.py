@@ -20,6 +20,7 @@ from envbuilder.lock.adoption_warnings import (
     missing_names,
     python_warnings,
     warnings_of,
+    without_tensorflow,
 )
 from envbuilder.lock.project.clues import Clue, ClueKind, SourceLine, UnusedLine
 
@@ -96,6 +97,7 @@ def _environment_lines(adoption: Adoption) -> Iterator[str]:
         yield from map(_warning_line, python_warnings(each))
     if choice.advice:
         yield from map(_warning_line, machine_warnings(choice.advice))
+        yield from map(_warning_line, without_tensorflow(adoption.found))
         yield from _missing_lines(adoption, choice.advice)
     for nearest in choice.nearest[:3] if not choice.advice else ():
         changes = "; ".join(change.text for change in nearest.changes) or "another Python"

@@ -99,6 +99,7 @@ class WarningKind(StrEnum):
     IGNORED_TENSORFLOW = "ignored-tensorflow"
     MACHINE = "machine"
     MISSING_NAME = "missing-name"
+    NO_TENSORFLOW = "no-tensorflow"
     PYTHON_2 = "python-2"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 from posixpath import join, normpath
@@ -13,7 +13,7 @@ from posixpath import join, normpath
 from envbuilder.lock.project.clues import Clue, ClueKind, Confidence, Reading, SourceLine, UnusedLine, requirement_clues
 from envbuilder.lock.project.requirements_files import joined_lines, requirements_readings
 
-_FROM = re.compile(r"(?:--platform=\S+\s+)?(\S+)(?:\s+as\s+\S+)?", re.IGNORECASE)
+_FROM = re.compile(r"(?:--platform=\S+\s+)?(\S+)(?:\s+as\s+(\S+))?", re.IGNORECASE)
 _TENSORFLOW_IMAGE = re.compile(r"(?:.*/)?tensorflow/tensorflow:(\d+(?:\.\d+)+)?(\S*)")
 _CUDA_IMAGE = re.compile(r"(?:.*/)?nvidia/cuda:(\d+\.\d+)(?:[.\d]*)(?:-cudnn(\d+))?\S*")
 _PYTHON_IMAGE = re.compile(r"(?:.*/)?python:(\d+\.\d+)\S*")
@@ -21,17 +21,18 @@ _APT = frozenset({"apt-get", "apt", "aptitude"})
 _VALUED = frozenset(
     {"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--trusted-host", "-t", "--target"}
 )
+_VARIABLE = re.compile(r"(?<!\\)\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)(?::-(?P<default>[^}]*))?\})")
 _OPERATORS = frozenset({"&&", "||", ";", "|", "(", ")", ">", ">>", "2>", "<", "&"})
 
 
 def dockerfile_readings(files: Mapping[str, str], name: str) -> Iterator[Reading]:
     """Yield what a Dockerfile says, and the requirements files of the project that it installs."""
     readers: dict[str, Callable[[str, SourceLine], Iterator[Reading]]] = {
-        "FROM": _from,
+        "FROM": partial(_from, set()),
         "RUN": partial(_run, files),
         "ENV": _env,
     }
-    lines = list(joined_lines(files[name]))
+    lines = list(_substituted(joined_lines(files[name])))
     last = max((number for number, text in lines if text.upper().startswith("FROM ")), default=0)
     stage = _Stage()
     for number, text in lines:
@@ -41,6 +42,27 @@ def dockerfile_readings(files: Mapping[str, str], name: str) -> Iterator[Reading
             yield from reader(rest.strip(), line)
         elif number > last:
             yield from stage.read(word.upper(), rest.strip(), line)
+
+
+def _substituted(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a Dockerfile with the variables replaced whose value it states, by `ARG` or `ENV`.
+
+    A command has only those of `ENV`, from the shell of the container; its line stays as it is.
+
+    Source: https://docs.docker.com/reference/dockerfile/#environment-replacement (read 2026-11-26).
+    """
+    values: dict[str, str] = {}
+    for number, text in lines:
+        word = text.partition(" ")[0].upper()
+        known = text if word in {"CMD", "ENTRYPOINT"} else _VARIABLE.sub(partial(_value, values), text)
+        if word in {"ARG", "ENV"}:
+            values |= dict(_assignments(known.partition(" ")[2]))
+        yield number, known
+
+
+def _value(values: Mapping[str, str], found: re.Match[str]) -> str:
+    name, default = found["braced"] or found["plain"], found["default"]
+    return values.get(name) or (found[0] if default is None else default)
 
 
 class _Stage:
@@ -102,9 +124,14 @@ def _json_words(text: str) -> tuple[str, ...] | None:
     return tuple(words) if isinstance(words, list) and all(isinstance(word, str) for word in words) else None
 
 
-def _from(text: str, line: SourceLine) -> Iterator[Reading]:
+def _from(stages: set[str], text: str, line: SourceLine) -> Iterator[Reading]:
+    """Yield what a base says, unless it is a stage above; add the name of this stage to theirs."""
     found = _FROM.fullmatch(text)
     image = found[1] if found else text
+    if found and found[2]:
+        stages.add(found[2])
+    if image in stages:
+        return
     framework, cuda, python = (pattern.fullmatch(image) for pattern in (_TENSORFLOW_IMAGE, _CUDA_IMAGE, _PYTHON_IMAGE))
     if framework:
         yield from _of_tensorflow_image(framework[1] or "", framework[2], line)
@@ -203,15 +230,23 @@ def _arguments(words: list[str]) -> Iterator[str]:
 
 
 def _env(text: str, line: SourceLine) -> Iterator[Reading]:
+    for name, value in _assignments(text):
+        if "$" not in value:
+            yield _implied(ClueKind.VARIABLE, f"{name}={value}", line)
+
+
+def _assignments(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of `ENV` and `ARG`; nothing for an `ARG` without a value."""
     try:
         words = shlex.split(text)
     except ValueError:
         return
-    if words and "=" not in words[0]:
+    if len(words) > 1 and "=" not in words[0]:
         words = [f"{words[0]}={' '.join(words[1:])}"]
     for word in words:
-        if "$" not in word and "=" in word:
-            yield _implied(ClueKind.VARIABLE, word, line)
+        name, equals, value = word.partition("=")
+        if equals:
+            yield name, value
 
 
 def _implied(kind: ClueKind, value: str, line: SourceLine) -> Clue:

@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from keyword import iskeyword
 
 from envbuilder.lock.project.clues import (
     Clue,
@@ -23,9 +24,23 @@ from envbuilder.lock.project.clues import (
 from envbuilder.lock.project.dockerfiles import commands, pip_arguments
 
 _PYTHON_2 = re.compile(r"^\s*(?:print\s+(?![=(])\S|except\s+[\w.]+\s*,\s*\w+\s*:|exec\s+['\"]|raise\s+\w+\s*,)")
+_IMPORT = re.compile(r"(?:import|from)\s")
+_DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w., ]+=\s*[%!].*|[\w.*]+\?{1,2}\s*)$")
 """Lines of IPython that are not Python: `%matplotlib inline`, `!ls`, `files = !ls`, `name?`."""
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.\[\],-]*([=<>!~]=?=?[\w.*]+(,[=<>!~]=?[\w.*]+)*)?")
+_PYTHON_2_MODULES = frozenset(
+    {
+        *("BaseHTTPServer", "ConfigParser", "Cookie", "HTMLParser", "Queue", "SimpleHTTPServer", "SocketServer"),
+        *("StringIO", "Tkinter", "UserDict", "UserList", "__builtin__", "cPickle", "cStringIO", "commands"),
+        *("cookielib", "copy_reg", "htmlentitydefs", "httplib", "md5", "robotparser", "sets", "sha"),
+        *("thread", "tkFileDialog", "tkMessageBox", "urllib2", "urlparse", "xmlrpclib"),
+    }
+)
+"""Modules of the standard library of Python 2 that have another name in Python 3, or none.
+
+Source: https://six.readthedocs.io/#module-six.moves (read 2026-11-26).
+"""
 CUDA_SUFFIXES = (".cu", ".cu.cc")
 _GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
 _TENSORFLOW = "tensorflow"
@@ -34,12 +49,27 @@ _TENSORFLOW = "tensorflow"
 def source_readings(text: str, name: str) -> Iterator[Reading]:
     """Yield what a Python file says; names below `try` with an alternative are left out."""
     tree = _parsed(text)
-    if tree:
-        yield from _names(tree, text.splitlines(), name)
-    elif clue := _python_2(text, name):
+    if tree is None:
+        clue = _python_2(text, name)
+        if clue is None:
+            raise UnusedFile("is not Python 3")
         yield clue
-    else:
-        raise UnusedFile("is not Python 3")
+        tree = _parsed("\n".join(map(_plain_statements, text.splitlines())))
+    yield from _names(tree, text.splitlines(), name) if tree else ()
+
+
+def _plain_statements(line: str) -> str:
+    """Return an import of a line of Python 2, else the dotted names in it, as statements of Python 3.
+
+    Example:
+        >>> _plain_statements("    print 'loss', tf.contrib.layers.flatten(x), self.y  # tf.z")
+        'tf.contrib.layers.flatten;self.y'
+    """
+    statement = line.strip()
+    if _IMPORT.match(statement) and _parsed(statement):
+        return statement
+    names = _DOTTED.findall(statement.partition("#")[0])
+    return ";".join(name for name in names if not any(map(iskeyword, name.split("."))))
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -166,7 +196,7 @@ def imported(node: ast.AST) -> tuple[str, ...]:
     else:
         return ()
     tops = dict.fromkeys(each.partition(".")[0] for each in names)
-    return tuple(top for top in tops if top not in sys.stdlib_module_names)
+    return tuple(top for top in tops if top not in sys.stdlib_module_names | _PYTHON_2_MODULES)
 
 
 def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:

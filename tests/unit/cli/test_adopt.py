@@ -99,6 +99,17 @@ def test_code_for_python_2_is_not_called_usable(envbuilder: CommandLine) -> None
     assert "warning: no environment has Python 2; convert the code first, for example with 2to3" in ended.stdout
 
 
+def test_a_project_that_says_nothing_about_tensorflow_has_a_warning(envbuilder: CommandLine) -> None:
+    project(envbuilder, "torch==1.7.0\n")
+    warning = "nothing in the project says which TensorFlow it needs; choose one with --tensorflow VERSION"
+    assert f"warning: {warning}" in " ".join(envbuilder("adopt", "old", "--dry-run").stdout.split())
+    [found] = json.loads(envbuilder("adopt", "old", "--dry-run", "--json").stdout)["warnings"]
+    assert (found["kind"], found["text"], found["file"]) == ("no-tensorflow", warning, None)
+    assert "warning" not in envbuilder("adopt", "old", "--dry-run", "--tensorflow", "1.15").stdout
+    envbuilder.write("old/a.py", "import tensorflow as tf\ntf.function\n")
+    assert "warning" not in envbuilder("adopt", "old", "--dry-run").stdout
+
+
 def test_the_document_has_all_warnings_that_are_printed(envbuilder: CommandLine) -> None:
     project(envbuilder, "tensorflow==1.4.1\n")
     envbuilder.write("old/train.py", "import tensorflow as tf\nexec 'pass'\n")

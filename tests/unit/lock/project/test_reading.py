@@ -138,6 +138,27 @@ def test_a_dockerfile_says_base_packages_and_variables() -> None:
     assert [clue.value for clue in found.os_packages] == ["libsm6"]
 
 
+def test_arguments_and_variables_of_a_dockerfile_have_their_values() -> None:
+    text = (
+        "ARG TF=1.13.1\nARG REST\nFROM tensorflow/tensorflow:${TF}-gpu-py3 AS base\nFROM base\n"
+        'ENV KERAS "2.2.4"\nENV DATA=/data/$KERAS HOME_OF=$HOME\n'
+        "RUN pip install keras==$KERAS numpy==${NUMPY:-1.16.4}\n"
+        "RUN pip install scipy==$REST six\nWORKDIR $DATA\nCMD echo $KERAS\n"
+    )
+    assert said("Dockerfile", text) == [
+        ("tensorflow", "==1.13.1", 3),
+        ("device", "gpu", 3),
+        ("variable", "KERAS=2.2.4", 5),
+        ("variable", "DATA=/data/2.2.4", 6),
+        ("keras", "==2.2.4", 7),
+        ("package", "numpy==1.16.4", 7),
+        ("package", "six", 8),
+        ("workdir", "/data/2.2.4", 9),
+        ("command", "sh -c 'echo $KERAS'", 10),
+    ]
+    assert unused("Dockerfile", text) == []
+
+
 def test_the_last_stage_of_a_dockerfile_says_what_is_copied_and_started() -> None:
     text = (
         "FROM gcc AS build\nWORKDIR /build\nCOPY . .\nCMD make\nFROM python:3.8\nWORKDIR /srv\nWORKDIR app\n"
@@ -224,6 +245,22 @@ def test_a_cell_that_is_not_python_is_named_and_does_not_hide_the_others() -> No
     [unused] = found.unused
     assert (str(unused.line), unused.line.text) == ("a.ipynb:4", "ls ./data")
     assert unused.reason == "begins a cell that is not Python 3"
+
+
+def test_a_source_for_python_2_says_what_it_imports_and_which_tensorflow_it_uses() -> None:
+    text = (
+        "import tensorflow as tf\nimport cv2, Queue\nfor i in xrange(3):\n    print 'x', tf.contrib.layers.flatten(i)\n"
+        "    self.y = tf.log(  # tf.later\n"
+    )
+    assert said("train.py", text) == [
+        ("python", "==2.7.*", 4),
+        ("import", "tensorflow", 1),
+        ("import", "cv2", 2),
+        ("api", "tf.contrib.layers.flatten", 4),
+        ("api", "tf.log", 5),
+        ("api", "tf.contrib.layers", 4),
+        ("api", "tf.contrib", 4),
+    ]
 
 
 def test_a_notebook_for_python_2_says_so() -> None:
