@@ -17,6 +17,7 @@ from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.keras import KerasFacts
 from envbuilder.catalog.profiles import Profile
 from envbuilder.catalog.references import TeamCatalog
+from envbuilder.catalog.releases import PublishedRelease
 from envbuilder.catalog.sources import Advisory, SourceList
 from envbuilder.core.field_rules import At, Named, NotEmpty, Omitted, Parsed, Sorted, When
 from envbuilder.core.field_types import (
@@ -352,6 +353,7 @@ class Catalog:
         cuda: Driver and GPU tables.
         archives: Vendor archives of CUDA libraries, and their publishers.
         keras: Compatibility of standalone Keras with TensorFlow.
+        releases: Days on which the minor releases of TensorFlow were published.
         vendor_builds: NVIDIA's own builds, ascending by TensorFlow.
         profiles: Tools that specs add to environments, in file order.
         teams: Catalogs of teams that some of the environments come from, in order of precedence, highest last.
@@ -364,6 +366,7 @@ class Catalog:
     cuda: CudaFacts
     archives: ArchiveFacts = field(default_factory=ArchiveFacts)
     keras: KerasFacts = field(default_factory=KerasFacts)
+    releases: tuple[PublishedRelease, ...] = ()
     vendor_builds: tuple[VendorBuild, ...] = ()
     profiles: tuple[Profile, ...] = ()
     teams: tuple[TeamCatalog, ...] = ()

@@ -28,7 +28,7 @@ from envbuilder.core.uv_process import TIME_LIMIT
 from envbuilder.core.work_directories import work_directory
 from envbuilder.image.dockerfile.spec_file import render_spec
 from envbuilder.image.pinned_files import keep_own_files
-from envbuilder.lock.adopt import choose_environment, requested_versions, software_changes, spec_of
+from envbuilder.lock.adopt import choose_environment, newest_tried, requested_versions, software_changes, spec_of
 from envbuilder.lock.adopted_packages import Trials, resolvable
 from envbuilder.lock.adoption import Adoption
 from envbuilder.lock.ingredient_sources import Sources
@@ -248,8 +248,8 @@ def _adopted(session: Session, folder: Path, wanted: _Wanted) -> Adoption:
     reading = read_project(project_files(folder))
     found = conclude(reading, load_api(session.settings.matrices), asked)
     query = Query(hosts=machines(catalog, machine.driver, machine.gpus, machine.hosts), cpu=machine.cpu)
-    choice = choose_environment(catalog, found, query)
     day = last_change(folder)
+    choice = choose_environment(catalog, found, query, newest_tried(catalog, found, day))
     if not choice.advice:
         return Adoption(files=reading.files, last_change=day, found=found, choice=choice)
     files, not_copied = (

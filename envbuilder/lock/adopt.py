@@ -6,14 +6,16 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import combinations
+from itertools import combinations, product
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from envbuilder.catalog.advise.advice import Advice, Query, RequestedRange, Topic, requested_range
 from envbuilder.catalog.advise.recommend import PRICES, advise
 from envbuilder.catalog.environments import Catalog
+from envbuilder.catalog.releases import newest_release
 from envbuilder.catalog.selection import find
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
@@ -55,29 +57,62 @@ class EnvironmentChoice:
     Attributes:
         advice: The environment; None if none fits.
         given_up: Conditions that had to be given up for it.
+        newest: Newest minor release of TensorFlow on the day of the project's last change, if the project itself does
+            not say which is the newest that it works with.
         nearest: If none fits: the environments that need the fewest changes, with these changes.
     """
 
     advice: Advice | None
     given_up: tuple[GivenUp, ...] = ()
+    newest: Release | None = None
     nearest: tuple[Advice, ...] = ()
 
+    @property
+    def is_newer(self) -> bool:
+        """True if the environment has a newer TensorFlow than the project can have been tried with."""
+        return self.newest is not None and self.advice is not None and _minor(self.advice.tensorflow) > self.newest
 
-def choose_environment(catalog: Catalog, found: Conclusions, machine: Query) -> EnvironmentChoice:
+
+def newest_tried(catalog: Catalog, found: Conclusions, day: date | None) -> Release | None:
+    """Return the newest minor release that a project can have been tried with; None if it or the user says so.
+
+    Args:
+        catalog: The environments, and when releases were published.
+        found: What the project needs; a range with an upper bound, or of the user, says which release is the newest.
+        day: Day of the last change of the project; None if unknown.
+    """
+    clue = found.versions.get(ClueKind.TENSORFLOW)
+    last = max((each.release for each in catalog.releases), default=None)
+    newest = newest_release(catalog.releases, day) if day else None
+    if newest is None or last is None:
+        return None
+    if clue and (clue.line.file.startswith("--") or not has_minor(SpecifierSet(clue.value), last)):
+        return None
+    # Code with names of a later release was changed later than the day says.
+    return None if newest == last or (found.releases and found.releases[0] > newest) else newest
+
+
+def choose_environment(
+    catalog: Catalog, found: Conclusions, machine: Query, newest: Release | None = None
+) -> EnvironmentChoice:
     """Return the environment that fits with the cheapest changes to the conditions of the project.
+
+    A TensorFlow that is not newer than the project is preferred to a change, unless it is doubtful on the machines.
 
     Args:
         catalog: The environments.
         found: What the project needs.
         machine: The machines, and whether a CPU environment is wanted; other conditions are those of the project.
+        newest: Newest minor release of TensorFlow to prefer; None for any.
     """
-    for topics in _changes(found):
-        recommendation = advise(catalog, _query(found, machine, frozenset(topics)))
+    for topics, last in product(_changes(found), dict.fromkeys((newest, None))):
+        recommendation = advise(catalog, _query(found, machine, frozenset(topics), last))
         fitting = [each for each in recommendation.fitting if Topic.PYTHON in topics or _has_python(found, each)]
-        if fitting:
-            return EnvironmentChoice(advice=fitting[0], given_up=tuple(_given_up(found, topics, fitting[0])))
-    nearest = advise(catalog, _query(found, machine, frozenset()))
-    return EnvironmentChoice(advice=None, nearest=(*nearest.fitting, *nearest.nearest))
+        if fitting and not (last and fitting[0].is_doubtful):
+            given_up = tuple(_given_up(found, topics, fitting[0]))
+            return EnvironmentChoice(advice=fitting[0], given_up=given_up, newest=newest)
+    nearest = advise(catalog, _query(found, machine, frozenset(), newest))
+    return EnvironmentChoice(advice=None, newest=newest, nearest=(*nearest.fitting, *nearest.nearest))
 
 
 def requested_versions(tensorflow: str | None, python: str | None) -> tuple[Clue, ...]:
@@ -117,14 +152,18 @@ def _changes(found: Conclusions) -> list[tuple[Topic, ...]]:
     return sorted(sets, key=lambda topics: sum(PRICES[topic] for topic in topics))
 
 
-def _query(found: Conclusions, machine: Query, given_up: frozenset[Topic]) -> Query:
+def _minor(version: Version) -> Release:
+    return Release(f"{version.major}.{version.minor}")
+
+
+def _query(found: Conclusions, machine: Query, given_up: frozenset[Topic], newest: Release | None) -> Query:
     def wanted(kind: ClueKind, topic: Topic, what: str) -> RequestedRange | None:
         text = found.range_of(kind)
         return requested_range(text, what) if text and topic not in given_up else None
 
     return replace(
         machine,
-        tensorflow=_tensorflow(found, is_patch_free=Topic.PATCH in given_up),
+        tensorflow=_tensorflow(found, newest, is_patch_free=Topic.PATCH in given_up),
         keras=wanted(ClueKind.KERAS, Topic.KERAS, "Keras"),
         cuda=wanted(ClueKind.CUDA, Topic.CUDA, "CUDA"),
         cudnn=wanted(ClueKind.CUDNN, Topic.CUDNN, "cuDNN"),
@@ -133,9 +172,11 @@ def _query(found: Conclusions, machine: Query, given_up: frozenset[Topic]) -> Qu
     )
 
 
-def _tensorflow(found: Conclusions, *, is_patch_free: bool) -> RequestedRange | None:
+def _tensorflow(found: Conclusions, newest: Release | None, *, is_patch_free: bool) -> RequestedRange | None:
     """Return the releases of TensorFlow that the project states and, of several, those with all names that it uses."""
     text = found.range_of(ClueKind.TENSORFLOW)
+    if newest:
+        text = ",".join(filter(None, (text, f"<{_next_minor(newest)}")))
     if text and is_patch_free:
         text = ",".join(any_patch(str(part)) for part in SpecifierSet(text))
     stated = SpecifierSet(text)
@@ -143,8 +184,12 @@ def _tensorflow(found: Conclusions, *, is_patch_free: bool) -> RequestedRange | 
     having = [release for release in found.releases if release in every]
     if having and len(every) > 1:
         last = having[-1]
-        text = ",".join(filter(None, (text, f">={having[0]}", f"<{last.parts[0]}.{last.parts[1] + 1}")))
+        text = ",".join(filter(None, (text, f">={having[0]}", f"<{_next_minor(last)}")))
     return requested_range(text, "TensorFlow") if text else None
+
+
+def _next_minor(release: Release) -> str:
+    return f"{release.parts[0]}.{release.parts[1] + 1}"
 
 
 def any_patch(part: str) -> str:

@@ -76,7 +76,8 @@ def _others(catalog: Catalog, found: Conclusions, machine: Query, choice: Enviro
     given_up = {each.clue.kind for each in choice.given_up}
     for series in sorted({python.series for row in catalog.environments for python in row.pythons} - {chosen}):
         asked = {clue.kind: clue for clue in requested_versions(None, series)}
-        other = choose_environment(catalog, replace(found, versions={**found.versions, **asked}), machine)
+        also = replace(found, versions={**found.versions, **asked})
+        other = choose_environment(catalog, also, machine, choice.newest)
         lost = {each.clue.kind for each in other.given_up} - (given_up - {ClueKind.PYTHON})
         if other.advice and not lost:
             yield other.advice

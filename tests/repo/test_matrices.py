@@ -27,6 +27,11 @@ def without_leading_comments(text: str) -> str:
     return "".join(lines[first:])
 
 
+def test_every_minor_release_of_the_catalog_has_the_day_of_its_publication() -> None:
+    minors = {f"{row.framework.version.major}.{row.framework.version.minor}" for row in CATALOG.environments}
+    assert {str(each.release) for each in CATALOG.releases} == minors
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(MATRICES)))
 def test_a_matrix_is_canonical(file: Path) -> None:
     text = file.read_text(encoding="utf-8")

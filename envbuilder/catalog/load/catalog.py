@@ -21,6 +21,7 @@ from envbuilder.catalog.load.tables import (
     read_keras,
     read_libraries,
     read_profiles,
+    read_releases,
     read_vendor_builds,
 )
 from envbuilder.core.conversion.reading import Tables
@@ -37,7 +38,8 @@ def load_catalog(folder: Path) -> Catalog:
 
     Args:
         folder: Holds `cuda.yaml`, `bases.yaml`, `libraries.yaml`, `advisories.yaml`, `environments/*.yaml` and for each
-            of these `evidence/*.yaml`; optionally `keras.yaml`, `vendor-builds.yaml` and `profiles.yaml`.
+            of these `evidence/*.yaml`; optionally `keras.yaml`, `releases.yaml`, `vendor-builds.yaml` and
+            `profiles.yaml`.
 
     Raises:
         InvalidInput: With every fault of every file.
@@ -66,6 +68,7 @@ def _loaded(folder: Path, _states: States) -> Catalog:
     libraries = structured_file(folder / "libraries.yaml", partial(read_libraries, archives=archives), faults) or ()
     advisories = structured_file(folder / "advisories.yaml", read_advisories, faults) or ()
     keras_facts = _optional(folder / "keras.yaml", read_keras, faults)
+    releases = _optional(folder / "releases.yaml", read_releases, faults)
     vendor_builds = _optional(folder / "vendor-builds.yaml", read_vendor_builds, faults)
     profiles = _optional(folder / "profiles.yaml", read_profiles, faults)
     tables: Tables = {
@@ -89,6 +92,7 @@ def _loaded(folder: Path, _states: States) -> Catalog:
         cuda=cuda,
         archives=archives,
         keras=keras_facts or KerasFacts(),
+        releases=releases or (),
         vendor_builds=vendor_builds or (),
         profiles=profiles or (),
     )

@@ -1,4 +1,4 @@
-"""Decoders of the shared matrices: CUDA, its libraries, archives, bases, advisories, Keras, vendor builds, profiles."""
+"""Decoders of the matrices that environments share: CUDA, libraries, archives, bases, advisories, Keras and more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from envbuilder.catalog.environments import BaseSystem
 from envbuilder.catalog.gpus import VendorBuild
 from envbuilder.catalog.keras import KerasFacts, KerasRule
 from envbuilder.catalog.profiles import Profile
-from envbuilder.catalog.sources import Advisory
+from envbuilder.catalog.releases import PublishedRelease
+from envbuilder.catalog.sources import Advisory, SourceList
 from envbuilder.core import structure
 from envbuilder.core.conversion.reading import Mismatch, Path
 from envbuilder.core.field_rules import At, NotEmpty, Unique
@@ -52,6 +53,13 @@ class _Keras:
     schema: SchemaNumber
     releases: Annotated[tuple[WheelVersion, ...], NotEmpty()]
     rules: Annotated[tuple[KerasRule, ...], NotEmpty()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Releases:
+    schema: SchemaNumber
+    sources: SourceList
+    releases: Annotated[tuple[PublishedRelease, ...], NotEmpty(), Unique("release")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +113,11 @@ def _keras_problems(document: _Keras) -> Iterator[Mismatch]:
     for index, rule in enumerate(document.rules):
         if not any(release in rule.keras for release in document.releases):
             yield Mismatch(path=("rules", index, "keras"), problem="is about none of the releases above")
+
+
+def read_releases(text: str, file: str) -> tuple[PublishedRelease, ...]:
+    """Read `releases.yaml`: when the minor releases of TensorFlow were published."""
+    return structured(_Releases, read(text, file), file).releases
 
 
 def read_vendor_builds(text: str, file: str) -> tuple[VendorBuild, ...]:

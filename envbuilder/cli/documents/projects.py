@@ -130,6 +130,7 @@ class Adoption(TypedDict):
     clues: list[Clue]
     device: Device
     releases: list[str]
+    newest_release: str | None
     environment: str | None
     given_up: list[GivenUp]
     nearest: list[NearEnvironment]

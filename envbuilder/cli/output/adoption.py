@@ -70,6 +70,8 @@ def _found(adoption: Adoption) -> Iterator[tuple[str, str]]:
         yield f"{_TITLES[kind]} {clue.value or '(any version)'}", _origin(clue)
     if found.releases and not found.range_of(ClueKind.TENSORFLOW):
         yield f"TensorFlow {found.releases[0]} to {found.releases[-1]}", "have all names that the code uses"
+    if adoption.choice.newest:
+        yield f"TensorFlow up to {adoption.choice.newest}", f"the newest on {adoption.last_change}, the last change"
     yield f"device: {found.device.value}", ""
     for clue in (*found.packages, *found.os_packages, *found.variables):
         yield clue.value, _origin(clue)
@@ -95,6 +97,8 @@ def _environment_lines(adoption: Adoption) -> Iterator[str]:
     for each in choice.given_up:
         yield f"  changed: {_given_up(each)}"
         yield from map(_warning_line, python_warnings(each))
+    if choice.advice and choice.is_newer:
+        yield f"  changed: TensorFlow {choice.advice.tensorflow}, published after the last change of the project"
     if choice.advice:
         yield from map(_warning_line, machine_warnings(choice.advice))
         yield from map(_warning_line, without_tensorflow(adoption.found))
@@ -217,6 +221,7 @@ def adoption_document(
         "own_files": {file.path: file.source for file in spec.files} if spec else {},
         "device": found.device.value,
         "releases": [str(release) for release in found.releases],
+        "newest_release": str(choice.newest) if choice.newest else None,
         "environment": choice.advice.environment if choice.advice else None,
         "given_up": [_clue(each.clue, instead=each.instead) for each in choice.given_up],
         "nearest": [

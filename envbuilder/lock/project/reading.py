@@ -39,6 +39,8 @@ _VERSION = re.compile(
     r"(?P<others>(?:(?:, ?(?:and |or )?| ?[-\u2013] ?| (?:and|or|to) )\d+\.\d+(?:\.\d+)?(?![\d.]*\d)){0,20})",
     re.IGNORECASE,
 )
+_MARKUP = re.compile(r"\[(?P<words>[^\]]*)\]\([^)]*\)|[*`]")
+"""Links and emphasis of Markdown: `[TensorFlow](https://…) 1.15`, `**TensorFlow** 1.15`."""
 _Reader: TypeAlias = Callable[[Mapping[str, str], str], Iterator[Reading]]
 
 
@@ -57,7 +59,7 @@ def readme_readings(text: str, name: str) -> Iterator[Reading]:
     for number, line in enumerate(text.splitlines(), 1):
         place = SourceLine(file=name, number=number, text=line)
         yield from installed(re.sub(r"^[\s>$`*0-9.-]+|`.*$", "", line), place)
-        for found in _VERSION.finditer(line):
+        for found in _VERSION.finditer(_MARKUP.sub(r"\g<words>", line)):
             kind = ClueKind.KERAS if found[1].lower() == "keras" else ClueKind.TENSORFLOW
             yield Clue(kind=kind, value=_range(found), line=place, confidence=Confidence.GUESSED)
 

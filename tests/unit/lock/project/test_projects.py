@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 
 import pytest
 
@@ -14,7 +15,15 @@ from envbuilder.catalog.advise.advice import Query
 from envbuilder.catalog.advise.recommend import described
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.machine import gpu_asked
-from envbuilder.lock.adopt import EnvironmentChoice, choose_environment, requested_versions, software_changes, spec_of
+from envbuilder.core.versions import Release
+from envbuilder.lock.adopt import (
+    EnvironmentChoice,
+    choose_environment,
+    newest_tried,
+    requested_versions,
+    software_changes,
+    spec_of,
+)
 from envbuilder.lock.project.clues import ClueKind
 from envbuilder.lock.project.conclusions import Conclusions, conclude
 from envbuilder.lock.project.reading import read_project
@@ -225,6 +234,45 @@ def test_the_gpu_of_the_user_decides_among_the_environments_of_an_open_range() -
     assert not choice.advice.is_doubtful
     none = chosen({"requirements.txt": "tensorflow==1.4.1\n"}, newest)
     assert none.advice is None or none.advice.verdict.value != "fits"
+
+
+@pytest.mark.parametrize(
+    ("files", "day", "newest", "environment"),
+    [
+        ({"requirements.txt": "tensorflow\n"}, date(2021, 4, 19), "2.4", "tf-2.4-cpu"),
+        ({"requirements.txt": "tensorflow>=1.11.0\n"}, date(2018, 12, 1), "1.12", "tf-1.12-cpu"),
+        ({"train.py": f"{GRAPH}tf.Session()\ntf.sort(x)\n"}, date(2019, 4, 1), "1.13", "tf-1.13-cpu"),
+        ({"requirements.txt": "tensorflow\n"}, date(2016, 1, 1), "1.4", "tf-1.4-cpu"),
+        # A release, a range with an end, names of a later release and a project of today are not limited by a day.
+        ({"requirements.txt": "tensorflow==2.15.1\n"}, date(2018, 1, 1), None, "tf-2.15-cpu"),
+        ({"requirements.txt": "tensorflow>=1.13,<2\n"}, date(2018, 1, 1), None, "tf-1.15-cpu"),
+        ({"train.py": f"{GRAPH}tf.Session()\ntf.sort(x)\n"}, date(2018, 1, 1), None, "tf-1.15-cpu"),
+        ({"requirements.txt": "tensorflow\n"}, date(2030, 1, 1), None, "tf-2.15-cpu"),
+        ({"requirements.txt": "tensorflow\n"}, None, None, "tf-2.15-cpu"),
+    ],
+)
+def test_a_project_without_an_upper_bound_gets_the_release_of_its_last_change(
+    files: Mapping[str, str], day: date | None, newest: str | None, environment: str
+) -> None:
+    catalog, found = real_catalog(), concluded(files)
+    tried = newest_tried(catalog, found, day)
+    assert tried == (Release(newest) if newest else None)
+    choice = choose_environment(catalog, found, Query(cpu=True), tried)
+    assert choice.advice
+    assert (choice.advice.environment, choice.is_newer) == (environment, False)
+
+
+def test_a_newer_gpu_comes_before_the_day_of_the_last_change() -> None:
+    catalog, found = real_catalog(), concluded({"requirements.txt": "tensorflow\n"})
+    machine = Query(hosts=described(None, (gpu_asked(catalog.cuda, "RTX 3090"),)))
+    choice = choose_environment(catalog, found, machine, newest_tried(catalog, found, date(2018, 5, 1)))
+    assert choice.advice
+    assert (str(choice.newest), choice.is_newer) == ("1.8", True)
+
+
+def test_a_range_of_the_user_has_no_end_by_the_day() -> None:
+    found = conclude(read_project({"requirements.txt": "tensorflow\n"}), API, requested_versions(">=1.12", None))
+    assert newest_tried(real_catalog(), found, date(2018, 12, 1)) is None
 
 
 def test_a_name_that_the_pinned_release_lacks_is_told_with_the_line() -> None:

@@ -278,6 +278,11 @@ def test_a_notebook_for_python_2_says_so() -> None:
         ("tensorflow-gpu v1.12.0", [("tensorflow", "==1.12.*")]),
         ("Tested with Tensorflow 2.9, 2.10.1, 2.11 (Mar 13, 2025).", [("tensorflow", ">=2.9,<2.12")]),
         ("TensorFlow 1.8 to 1.12, Keras 2.1.5", [("tensorflow", ">=1.8,<1.13"), ("keras", "==2.1.*")]),
+        (
+            "[TensorFlow](https://x/) 1.15, later TensorFlow 2.0",
+            [("tensorflow", "==1.15.*"), ("tensorflow", "==2.0.*")],
+        ),
+        ("- **TensorFlow**: `1.13.1`", [("tensorflow", "==1.13.*")]),
         ("TF-Slim 1.1, TFX 1.2, tf.keras, TensorFlow 2", []),
     ],
 )
