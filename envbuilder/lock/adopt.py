@@ -88,8 +88,11 @@ def newest_tried(catalog: Catalog, found: Conclusions, day: date | None) -> Rele
         return None
     if clue and (clue.line.file.startswith("--") or not has_minor(SpecifierSet(clue.value), last)):
         return None
-    # Code with names of a later release was changed later than the day says.
-    return None if newest == last or (found.releases and found.releases[0] > newest) else newest
+    known = [each.release for each in catalog.releases if each.release <= newest]
+    stated = SpecifierSet(clue.value if clue else "")
+    # A project that needs a later release, or has names of one, was changed later than the day says.
+    is_later = not any(has_minor(stated, each) for each in known) or (found.releases and found.releases[0] > newest)
+    return None if newest == last or is_later else newest
 
 
 def choose_environment(

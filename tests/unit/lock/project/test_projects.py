@@ -247,6 +247,7 @@ def test_the_gpu_of_the_user_decides_among_the_environments_of_an_open_range() -
         ({"requirements.txt": "tensorflow==2.15.1\n"}, date(2018, 1, 1), None, "tf-2.15-cpu"),
         ({"requirements.txt": "tensorflow>=1.13,<2\n"}, date(2018, 1, 1), None, "tf-1.15-cpu"),
         ({"train.py": f"{GRAPH}tf.Session()\ntf.sort(x)\n"}, date(2018, 1, 1), None, "tf-1.15-cpu"),
+        ({"requirements.txt": "tensorflow>=2.5\n"}, date(2021, 4, 19), None, "tf-2.15-cpu"),
         ({"requirements.txt": "tensorflow\n"}, date(2030, 1, 1), None, "tf-2.15-cpu"),
         ({"requirements.txt": "tensorflow\n"}, None, None, "tf-2.15-cpu"),
     ],
